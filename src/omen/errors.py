@@ -1,0 +1,21 @@
+"""The errors OMen raises on purpose. The command line catches `OmenError` once and prints it as one line."""
+
+
+class OmenError(Exception):
+    """Base of every error a user can cause or must know about."""
+
+
+class InvalidInput(OmenError):
+    """Something handed to OMen is not what it should be: a table, a label, an option."""
+
+
+class InvalidTable(InvalidInput):
+    """A table cannot be read as asked: says which file, where possible which row, and what would be right."""
+
+
+class CannotWrite(OmenError):
+    """The output cannot be written where it was asked for."""
+
+
+class MissingDependency(OmenError):
+    """An optional part (Spark, plotting, Java) is needed and not installed."""
