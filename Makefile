@@ -1,0 +1,69 @@
+# On a machine with Python 3.11 or later one command is enough: `make demo` or `make test` set everything up first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+UV := $(shell command -v uv 2>/dev/null)
+KERNELS := $(wildcard src/omen/kernels/*.py)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test demo lint format bench lock clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(VENV)/.kernels  ## .venv with everything in it, kernels compiled
+
+demo: setup  ## the whole story, small
+	@$(BIN)/omen demo
+
+test: setup  ## all tests
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lint: setup  ## style, types and the direction of imports
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup  ## rewrite the sources in the house style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup  ## measure, and write docs/benchmarks.md
+	@$(BIN)/python -m bench
+
+# The lock is for any machine, so it names no index: each machine uses its own.
+lock: setup  ## renew requirements.lock from pyproject.toml
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --upgrade --generate-hashes --no-header \
+		--no-emit-index-url --universal --python-version 3.11 --quiet --output-file requirements.lock
+
+clean:  ## remove whatever the other commands made, .venv among it
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+ifdef UV
+VENV_COMMAND = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python
+else
+VENV_COMMAND = $(PYTHON) -m venv $(VENV) || { \
+	echo "$(PYTHON) cannot make a virtual environment: install its venv and ensurepip modules, or uv" >&2; exit 1; }
+INSTALL = $(BIN)/python -m pip install --quiet
+endif
+
+# The build tools are locked too, so the project itself is installed without asking an index for them.
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "OMen needs Python 3.11 or later, $(PYTHON) is not: try make PYTHON=python3.11" >&2; exit 1; }
+	@if [ -e $(VENV) ] && ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		rm -rf $(VENV); fi
+	@echo "setting up $(VENV) from requirements.lock"
+	@$(VENV_COMMAND)
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.kernels: $(VENV)/.installed $(KERNELS)
+	@$(BIN)/python -m omen.kernels
+	@touch $@
