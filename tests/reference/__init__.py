@@ -1,0 +1,1 @@
+"""Slow, literal renderings of the papers' algorithms: what the compiled kernels are held against."""
