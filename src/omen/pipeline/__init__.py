@@ -1,0 +1,1 @@
+"""Spark: raw data to workloads, overlays to measurements. The only room that knows pyspark."""
