@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
-from omen.interests import Interests
 
+from omen.interests import Interests
 from reference.greedy import Link, Topics, all_pairs, topic_components
 
 

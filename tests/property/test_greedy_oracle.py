@@ -1,0 +1,146 @@
+"""The compiled greedy engine chooses the links of the literal algorithm, in the same order, on every path it has."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from omen.interests import Interests
+from omen.kernels.greedy import CACHE_LENGTH, DENSE_DIVISOR, SMALL_NODES, fresh_labels, greedy_links
+from reference.greedy import Link, all_pairs, construct_low_edges, pairs_with
+from reference.instances import (
+    as_interests,
+    as_topics,
+    component_labels,
+    partial_links,
+    random_interests,
+    tiny_topics,
+)
+
+RHOS = [0.0, 1.0, 1.5, 2.0, 3.0, 8.0, math.inf]
+SPARSE, DENSE = 0, 1000
+
+paths = st.tuples(st.sampled_from([1, 2, 3, 64]), st.sampled_from([SPARSE, 2, 4, DENSE]), st.sampled_from([0, 64]))
+
+
+def links_of_kernel(
+    interests: Interests,
+    labels: np.ndarray,
+    degrees: np.ndarray,
+    max_degree: int,
+    rho: float,
+    centre: int = -1,
+    path: tuple[int, int, int] = (CACHE_LENGTH, DENSE_DIVISOR, SMALL_NODES),
+) -> list[Link]:
+    chosen = greedy_links(
+        interests.node_offsets,
+        interests.node_topics,
+        interests.topic_offsets,
+        interests.topic_nodes,
+        labels,
+        degrees,
+        max_degree,
+        rho,
+        centre,
+        *path,
+    )
+    return [(u, v) for u, v in chosen.tolist()]
+
+
+def design(interests: Interests, rho: float, path: tuple[int, int, int]) -> list[Link]:
+    degrees = np.zeros(interests.node_count, dtype=np.int32)
+    return links_of_kernel(interests, fresh_labels(interests.topic_offsets), degrees, -1, rho, path=path)
+
+
+def degree_array(nodes: int, links: set[Link]) -> np.ndarray:
+    ends = np.array([end for link in links for end in link], dtype=np.int64)
+    return np.bincount(ends, minlength=nodes).astype(np.int32)
+
+
+@settings(max_examples=250, deadline=None)
+@given(tiny_topics(), st.sampled_from(RHOS), paths)
+def test_design_from_nothing_equals_the_literal_algorithm(instance, rho, path):
+    topics_of, topic_count = instance
+    expected = construct_low_edges(topics_of, [], all_pairs(topics_of), rho)
+    assert design(as_interests(topics_of, topic_count), rho, path) == expected
+
+
+@settings(max_examples=250, deadline=None)
+@given(tiny_topics(), st.data(), st.sampled_from(RHOS), paths, st.integers(-1, 8))
+def test_completing_an_overlay_equals_the_literal_algorithm(instance, data: DataObject, rho, path, max_degree):
+    topics_of, topic_count = instance
+    existing = data.draw(partial_links(topics_of))
+    interests = as_interests(topics_of, topic_count)
+    expected = construct_low_edges(topics_of, existing, all_pairs(topics_of) - existing, rho, max_degree=max_degree)
+    labels = component_labels(interests, topics_of, existing)
+    degrees = degree_array(len(topics_of), existing)
+    assert links_of_kernel(interests, labels, degrees, max_degree, rho, path=path) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(tiny_topics(), st.data(), st.sampled_from(RHOS), st.booleans(), st.integers(-1, 8))
+def test_linking_one_node_equals_the_literal_algorithm(instance, data: DataObject, rho, alone, max_degree):
+    topics_of, topic_count = instance
+    existing = data.draw(partial_links(topics_of))
+    centre = data.draw(st.integers(0, len(topics_of) - 1))
+    if alone:
+        existing = {link for link in existing if centre not in link}
+    interests = as_interests(topics_of, topic_count)
+    expected = construct_low_edges(
+        topics_of, existing, pairs_with(centre, topics_of) - existing, rho, max_degree=max_degree
+    )
+    labels = component_labels(interests, topics_of, existing)
+    degrees = degree_array(len(topics_of), existing)
+    assert links_of_kernel(interests, labels, degrees, max_degree, rho, centre) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(tiny_topics(), st.data(), st.sampled_from(RHOS), paths, st.booleans())
+def test_repair_within_a_set_equals_the_literal_algorithm(instance, data: DataObject, rho, path, degree_of_all):
+    """The set's own instance, with the components and degrees of the whole overlay."""
+    topics_of, topic_count = instance
+    existing = data.draw(partial_links(topics_of))
+    inside = sorted(data.draw(st.sets(st.sampled_from(sorted(topics_of)))))
+    wanted = data.draw(st.sets(st.integers(0, topic_count - 1)))
+    topics_of = {node: topics & wanted for node, topics in topics_of.items()}
+    whole = as_interests(topics_of, topic_count)
+    label_of = dict(
+        zip(
+            [(t, int(v)) for t in range(topic_count) for v in whole.subscribers_of(t)],
+            component_labels(whole, topics_of, existing).tolist(),
+            strict=True,
+        )
+    )
+    degree = degree_array(len(topics_of), existing)
+    highest = int(degree.max()) if degree_of_all else max([0, *degree[inside].tolist()])
+    nobody = {node: (int(degree[node]) if node in inside else 0) for node in topics_of}
+    expected = construct_low_edges(topics_of, existing, all_pairs(inside) - existing, rho, nobody, highest)
+    part = as_interests({i: topics_of[node] for i, node in enumerate(inside)}, topic_count)
+    labels = np.array(
+        [label_of[t, inside[i]] for t in range(topic_count) for i in part.subscribers_of(t)], dtype=np.int32
+    )
+    chosen = links_of_kernel(part, labels, degree[inside].astype(np.int32), highest, rho, path=path)
+    assert [(inside[u], inside[v]) for u, v in chosen] == expected
+
+
+LARGER = {
+    "uniform": random_interests(100, 40, 3, 8, 0.0, seed=1),
+    "skewed": random_interests(100, 30, 3, 9, 1.5, seed=2),
+    "wide": random_interests(100, 25, 2, 14, 0.7, seed=3),
+    "20 nodes sharing 300 topics": random_interests(20, 330, 290, 310, 0.0, seed=4),
+}
+
+
+@pytest.mark.parametrize("rho", [0.0, 3.0, math.inf])
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_instances_equal_the_literal_algorithm(name, rho):
+    interests = LARGER[name]
+    topics_of = as_topics(interests)
+    expected = construct_low_edges(topics_of, [], all_pairs(topics_of), rho)
+    for path in [(CACHE_LENGTH, DENSE_DIVISOR, 0), (3, SPARSE, 0), (5, DENSE, 0), (1, 0, 1000)]:
+        assert design(interests, rho, path) == expected
