@@ -1,0 +1,85 @@
+"""Synthetic workloads of any size: the generator of `omen.workloads`, called for blocks of nodes by Spark's workers.
+
+Every draw is keyed by (seed, node), so rows do not depend on how nodes are spread over partitions, and are those the
+single-machine form makes. Nothing is shuffled: blocks come out in node order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from omen.workloads.specs import Popularity, Sizes
+from omen.workloads.synthetic import check_synthesis, generate_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SPARK_FROM_ROWS = 5_000_000
+"""Expected subscriptions from which `workload synth` starts Spark; below, one machine is done before Spark is there."""
+
+BLOCK_ROWS = 1 << 18  # expected rows of a block: the unit of work, and of what a worker holds
+ROWS_SCHEMA = "node bigint not null, topic bigint not null"
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What `workload synth` was asked for."""
+
+    nodes: int
+    topics: int
+    popularity: Popularity
+    sizes: Sizes
+    seed: int = 0
+
+    @property
+    def expected_rows(self) -> float:
+        """How many subscriptions are to be expected."""
+        return self.nodes * mean_size(self.sizes)
+
+    @property
+    def block_nodes(self) -> int:
+        return max(1, min(self.nodes, int(BLOCK_ROWS / max(mean_size(self.sizes), 1.0))))
+
+
+def mean_size(sizes: Sizes) -> float:
+    """Topics a node wants, on average."""
+    chances = np.diff(sizes.cdf(), prepend=0.0)
+    return float(sizes.smallest + (np.arange(chances.size) * chances).sum())
+
+
+def synthesise_rows(spark: SparkSession, synthesis: Synthesis, partitions: int | None = None) -> DataFrame:
+    """(node, topic), sorted, from nodes 0..nodes-1."""
+    check_synthesis(synthesis.nodes, synthesis.topics, synthesis.sizes, synthesis.seed)
+    blocks = -(-synthesis.nodes // synthesis.block_nodes)
+    numbers = spark.range(0, blocks, 1, min(partitions or _default_partitions(spark), blocks))
+    return numbers.mapInArrow(_BlockGenerator(synthesis), ROWS_SCHEMA)
+
+
+def synthesise_nodes(spark: SparkSession, synthesis: Synthesis, partitions: int | None = None) -> DataFrame:
+    """(node): all nodes, those of size 0 among them."""
+    return spark.range(0, synthesis.nodes, 1, partitions or _default_partitions(spark)).withColumnRenamed("id", "node")
+
+
+def _default_partitions(spark: SparkSession) -> int:
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 8)
+
+
+@dataclass(frozen=True)
+class _BlockGenerator:
+    """Rows of the blocks whose numbers come in."""
+
+    synthesis: Synthesis
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+        work = self.synthesis
+        for batch in batches:
+            for block in batch.column(0).to_pylist():
+                first = block * work.block_nodes
+                last = min(first + work.block_nodes, work.nodes)
+                rows = generate_rows(first, last, work.topics, work.popularity, work.sizes, work.seed)
+                yield pa.RecordBatch.from_arrays([pa.array(column) for column in rows], ["node", "topic"])
