@@ -1,8 +1,8 @@
 """How every kernel is compiled: one signature each, given up front, kept in numba's cache.
 
-A kernel is loaded from the cache, or compiled, when its module is imported. numba's own cache knows a kernel by the text of
-its own module; ours also by the text of every kernel module it takes helpers from, so that a changed helper is never
-answered with machine code that still holds the old one.
+A kernel is loaded from the cache, or compiled, when its module is imported. numba's own cache knows a kernel by the
+text of its own module; ours also by the text of every kernel module it takes helpers from, so that a changed helper is
+never answered with machine code that still holds the old one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +25,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 COLD_SECONDS = 40  # all kernels on two cores of 2020s hardware; said to whoever has to wait for it
 
 _HERE = Path(__file__).parent
-_IMPORT = re.compile(rb"^\s*from omen\.kernels(?:\.(\w+) import| import (.+))", re.MULTILINE)
+_IMPORT = re.compile(rb"^\s*from omen\.kernels(?:\.(\w+) import| import (\([^)]*\)|.+))", re.MULTILINE)
 _told = False
 
 
@@ -70,15 +71,17 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]  # numba carries no typ
             found = super().load_overload(sig, target_context)
         except Exception:  # a damaged cache entry is one that is not there
             found = None
+            with suppress(OSError):
+                self.flush()
         if found is None:
             announce(f"compiling kernels for this machine, once: about {COLD_SECONDS} s")
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        try:
+        with suppress(
+            OSError
+        ):  # disk full or folder gone: the kernel works all the same, and is compiled again next time
             super().save_overload(sig, data)
-        except OSError:  # disk full or folder gone: the kernel works all the same, and is compiled again next time
-            return
 
 
 @cache
