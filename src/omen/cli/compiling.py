@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from typing import Any
 
 from omen.cli.output import print_json, say
@@ -22,15 +23,16 @@ def add_parser(commands: Any) -> None:
 
 
 def compile_kernels(arguments: argparse.Namespace) -> int:
-    from omen.kernels import compile_all, module_names
+    from omen.kernels.building import compile_all, module_names
 
+    started = time.perf_counter()
     names = module_names()
     seconds: dict[str, float] = {}
     for name, took in compile_all():
         seconds[name] = round(took, 3)
         say(f"kernels {len(seconds)}/{len(names)}: {name} {took:.1f} s")
     if arguments.json:
-        print_json({"modules": seconds, "compile_s": round(sum(seconds.values()), 3)})
+        print_json({"modules": seconds, "compile_s": round(time.perf_counter() - started, 3)})
     else:
-        print(f"{len(names)} kernel modules ready in {sum(seconds.values()):.1f} s")
+        print(f"{len(names)} kernel modules ready in {time.perf_counter() - started:.1f} s")
     return 0

@@ -84,20 +84,23 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]  # numba carries no typ
             super().save_overload(sig, data)
 
 
+def imported_modules(module: Path) -> set[str]:
+    """The names of the kernel modules that a module imports, by its text."""
+    found = _IMPORT.findall(module.read_bytes())
+    return {name.decode() for one, several in found for name in re.findall(rb"\w+", one or several)}
+
+
 @cache
 def _stamp(module: Path) -> str:
     """What the machine code of a module's kernels depends on, apart from numba and the processor."""
-    seen: dict[Path, bytes] = {}
+    seen: set[Path] = set()
     waiting = [module]
     while waiting:
         path = waiting.pop()
-        if path in seen or not path.is_file():
-            continue
-        seen[path] = path.read_bytes()
-        for one, several in _IMPORT.findall(seen[path]):
-            names = re.findall(rb"\w+", one or several)
-            waiting.extend(_HERE / f"{name.decode()}.py" for name in names)
+        if path not in seen and path.is_file():
+            seen.add(path)
+            waiting.extend(_HERE / f"{name}.py" for name in imported_modules(path))
     digest = hashlib.sha256(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
     for path in sorted(seen):
-        digest.update(path.name.encode() + b"\0" + seen[path])
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
