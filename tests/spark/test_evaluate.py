@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType
 
 from omen.design import ALGORITHMS
 from omen.errors import InvalidInput
@@ -14,10 +16,10 @@ from omen.pipeline.evaluate import (
     distinct_links,
     evaluate_degrees,
     evaluate_topics,
-    require_known_links,
     require_known_nodes,
     summarise,
 )
+from omen.pipeline.reading import read_links, read_workload_tables
 from omen.quality import (
     check_overlay,
     degree_summary,
@@ -27,6 +29,7 @@ from omen.quality import (
     topic_diameters,
     topic_link_counts,
 )
+from omen.tables import write_overlay, write_workload
 from spark.instances import as_tables, random_instance
 
 pytestmark = pytest.mark.spark
@@ -80,7 +83,7 @@ def test_spark_judges_random_overlays_as_quality_does(spark: SparkSession, seed:
 
 def test_spark_sees_one_needed_link_taken_away(spark: SparkSession) -> None:
     interests, _ = random_instance(3)
-    whole = ALGORITHMS["gm"].build(interests)
+    whole = ALGORITHMS["harary-pt"].build(interests, k=1)
     assert check_overlay(interests, whole).holds
     assert_equals_quality(spark, interests, whole, 1)
     broken = Overlay(whole.nodes, whole.u[1:], whole.v[1:])
@@ -121,14 +124,33 @@ def test_links_given_twice_or_backwards_count_once(spark: SparkSession) -> None:
     ("links", "kind", "said"),
     [
         ([(1, 1)], "bigint", "node 1 is linked to itself"),
-        ([(1, None)], "bigint", "has no end"),
-        ([("1", "2")], "string", "by numbers in one table and by text"),
+        ([(2, 1), (1, None)], "bigint", "row 2: a value is missing in u or v"),
+        ([("1", "2")], "string", "column 'u' is text, but the workload's nodes are numbers"),
+        ([(1.5, 2.5)], "double", "labels are whole numbers or text"),
         ([(1, 9)], "bigint", "names node 9, which is not among"),
     ],
 )
-def test_bad_links_are_refused(spark: SparkSession, links: list[Any], kind: str, said: str) -> None:
+def test_bad_links_are_refused(spark: SparkSession, tmp_path: Path, links: list[Any], kind: str, said: str) -> None:
     nodes = spark.createDataFrame([(1,), (2,)], "node bigint")
-    overlay = spark.createDataFrame(links, f"u {kind}, v {kind}")
+    spark.createDataFrame(links, f"u {kind}, v {kind}").coalesce(1).write.parquet(str(tmp_path / "o"))
     with pytest.raises(InvalidInput, match=said):
-        require_known_links(nodes, overlay, "o.parquet")
-        require_known_nodes(evaluate_degrees(nodes, distinct_links(overlay)), "o.parquet")
+        overlay = read_links(spark, str(tmp_path / "o"), LongType())
+        require_known_nodes(evaluate_degrees(nodes, distinct_links(overlay)), "o")
+
+
+def test_workload_folders_of_either_engine_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    interests, overlay = random_instance(8, text=True)
+    write_workload(tmp_path / "w", interests, {})
+    write_overlay(tmp_path / "o.csv", overlay)
+    tables = read_workload_tables(spark, str(tmp_path / "w"))
+    assert sorted(map(tuple, tables.interests.collect())) == interests.pairs()
+    assert sorted(row.node for row in tables.nodes.collect()) == interests.nodes.tolist()
+    links = read_links(spark, str(tmp_path / "o"), tables.nodes.schema["node"].dataType)
+    assert sorted(map(tuple, links.collect())) == overlay.links()
+
+
+def test_a_node_with_topics_that_is_not_listed_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "interests.csv").write_text("node,topic\n1,5\n2,5\n")
+    (tmp_path / "nodes.csv").write_text("node\n1\n")
+    with pytest.raises(InvalidInput, match="node 2 is not in"):
+        read_workload_tables(spark, str(tmp_path))
