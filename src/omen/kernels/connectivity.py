@@ -57,26 +57,29 @@ def search_cut_vertices(rows: Int64s, neighbours: Int32s, n: int) -> int:
 
 
 @compiled()
-def order_by_search(rows: Int64s, neighbours: Int32s, n: int, order: Int32s) -> int:
-    """Fill `order` breadth first from vertex 0; returns how many vertices were reached.
+def order_vertices(rows: Int64s, neighbours: Int32s, n: int, head: int) -> Int32s:
+    """Vertex 0, `head` - 1 of its neighbours, then all others shuffled. Any order is right, this one is fast.
 
-    Breadth first, so that most vertices have neighbours before them, and their fans are short.
+    Neighbours need no paths between them. Shuffled, the vertices before one are soon spread over the whole graph, and
+    paths to them are short, also where the graph is a long ring.
     """
-    met = np.zeros(n, np.bool_)
-    met[0] = True
-    order[0] = 0
-    reached = 1
-    head = 0
-    while head < reached:
-        x = order[head]
-        head += 1
-        for place in range(rows[x], rows[x + 1]):
-            y = neighbours[place]
-            if not met[y]:
-                met[y] = True
-                order[reached] = y
-                reached += 1
-    return reached
+    order = np.zeros(n, np.int32)
+    placed = np.zeros(n, np.bool_)
+    placed[0] = True
+    for place in range(1, head):
+        order[place] = neighbours[rows[0] + place - 1]
+        placed[order[place]] = True
+    place = head
+    for vertex in range(n):
+        if not placed[vertex]:
+            order[place] = vertex
+            place += 1
+    state = np.uint64(1)
+    for place in range(n - 1, head, -1):
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        other = head + np.int64((state >> np.uint64(33)) % np.uint64(place - head + 1))
+        order[place], order[other] = order[other], order[place]
+    return order
 
 
 class Scratch(NamedTuple):
@@ -211,11 +214,9 @@ def aim_at_neighbours(rows: Int64s, neighbours: Int32s, source: int, end: int, s
 @compiled()
 def measure_by_fans(rows: Int64s, neighbours: Int32s, n: int, limit: int, floor: int) -> int:
     """Vertex connectivity (n - 1 for a clique) counted up to `limit` < n, given that it is at least `floor`."""
-    order = np.empty(n, np.int32)
-    if order_by_search(rows, neighbours, n, order) < n:
-        return 0
-    scratch = make_scratch(n)
     head = limit
+    order = order_vertices(rows, neighbours, n, head)
+    scratch = make_scratch(n)
     for later in range(head):
         for earlier in range(later):
             if limit <= floor:

@@ -44,8 +44,8 @@ def search_from(
 def search_together(rows: Int64s, neighbours: Int32s, n: int, sources: Int32s, words: UInt64s, queues: Int32s) -> int:
     """The largest eccentricity of at most 64 sources of a connected graph.
 
-    `words` has three rows: searches that have met a vertex, that stand at it, that come to it. The first and the last are
-    all zero on entry and return.
+    `words` has three rows: searches that have met a vertex, that stand at it, that come to it. The first and the last
+    are all zero on entry and return.
     """
     met, here, coming = words[0], words[1], words[2]
     active, upcoming = queues[0], queues[1]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.errors import InvalidInput
-from omen.interests import Codes, Interests, Offsets
+from omen.interests import Codes, Interests, Offsets, encode, plain
 from omen.kernels import components, topic_graphs
 from omen.overlay import Overlay
 
@@ -61,17 +61,15 @@ def require_same_nodes(interests: Interests, overlay: Overlay) -> None:
     """Refuse an overlay over other nodes than those of the interests."""
     if overlay.nodes is interests.nodes or np.array_equal(overlay.nodes, interests.nodes):
         return
-    only_overlay = np.setdiff1d(_listed(overlay), _listed(interests))
-    only_interests = np.setdiff1d(_listed(interests), _listed(overlay))
-    side, labels = ("overlay", only_overlay) if only_overlay.size else ("interests", only_interests)
+    found = ""
+    for side, own, other in (("interests", interests, overlay), ("overlay", overlay, interests)):
+        strangers = np.flatnonzero(encode(other.nodes, own.nodes) < 0)
+        if strangers.size:
+            found = f": node {plain(own.nodes, int(strangers[0]))!r} is in the {side} only"
     raise InvalidInput(
-        f"the overlay's {overlay.node_count} nodes are not the interests' {interests.node_count}: "
-        f"node {labels.tolist()[0]!r} is in the {side} only; both must name the same nodes"
+        f"the overlay's {overlay.node_count} nodes are not the interests' {interests.node_count}{found}; "
+        "both must name the same nodes, in label order"
     )
-
-
-def _listed(noun: Interests | Overlay) -> npt.NDArray[np.str_]:
-    return np.array([repr(label) for label in noun.nodes.tolist()], dtype=str)
 
 
 def label_components(interests: Interests, overlay: Overlay, search_ratio: int = SEARCH_RATIO) -> tuple[Codes, Codes]:
