@@ -7,7 +7,7 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from omen.errors import InvalidTable
 from omen.interests import Labels, encode
+from omen.tables.arrow_arrays import from_words, to_numpy
 from omen.tables.parts import shown
 from omen.tables.raw import RawPart
 
@@ -76,7 +77,7 @@ class RawColumn:
         if kind == "text":
             return _encode_text([array.cast(pa.large_string()) for array in self.arrays])
         numbers = [_as_numbers(array) for array in self.arrays if len(array)]
-        values = [array.to_numpy() for array in numbers if array is not None]
+        values = [to_numpy(array) for array in numbers if array is not None]
         joined = np.concatenate(values) if values else np.empty(0, dtype=np.int64)
         labels, codes = np.unique(joined, return_inverse=True)
         return Column(labels, codes.astype(np.int64))
@@ -110,13 +111,13 @@ def agree(columns: Sequence[RawColumn], expected: Kind | None = None, matched: s
     return wanted
 
 
-def column_of_words(words: Iterable[str], may_be_numbers: bool = True) -> Column:
+def column_of_words(words: Sequence[str], may_be_numbers: bool = True) -> Column:
     """A column from words of a text file."""
-    array = pa.chunked_array([pa.array(list(words), pa.large_string())])
+    array = pa.chunked_array([from_words(words)])
     numbers = _as_numbers(array) if may_be_numbers else None
     if numbers is None:
         return _encode_text([array])
-    labels, codes = np.unique(numbers.to_numpy(), return_inverse=True)
+    labels, codes = np.unique(to_numpy(numbers), return_inverse=True)
     return Column(labels, codes.astype(np.int64))
 
 
@@ -150,7 +151,7 @@ def _first_text(column: RawColumn) -> tuple[int, str]:
     place = 0
     for array in column.arrays:
         if len(array) and not pa.types.is_integer(array.type):
-            odd = np.flatnonzero(~pc.match_substring_regex(array, _WHOLE_NUMBER).to_numpy())
+            odd = np.flatnonzero(~to_numpy(pc.match_substring_regex(array, _WHOLE_NUMBER)))
             if odd.size == 0 and _as_numbers(array) is None:
                 odd = np.array([i for i in range(len(array)) if _as_numbers(array.slice(i, 1)) is None])
             if odd.size or column.name not in column.parts[0].open:
@@ -166,8 +167,8 @@ def _encode_text(arrays: Sequence[Any]) -> Column:
     encoded = (encoded if isinstance(encoded, pa.Array) else pa.concat_arrays(encoded.chunks)).dictionary_encode()
     words = np.empty(len(encoded.dictionary), dtype=object)
     words[:] = encoded.dictionary.to_pylist()
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy()  # by UTF-8 bytes, which is by code point
+    order = to_numpy(pc.array_sort_indices(encoded.dictionary))  # by UTF-8 bytes, which is by code point
     ranks = np.empty(order.size, dtype=np.int64)
     ranks[order] = np.arange(order.size)
-    codes = encoded.indices.to_numpy()
+    codes = to_numpy(encoded.indices)
     return Column(words[order], ranks[codes] if codes.size else np.empty(0, dtype=np.int64))

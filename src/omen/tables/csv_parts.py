@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from omen.errors import InvalidTable
+from omen.tables.arrow_arrays import from_numpy, to_numpy
 from omen.tables.parts import Part, shown, unreadable
 from omen.tables.raw import (
     ARROW_ERRORS,
@@ -58,7 +59,7 @@ def read_csv(part: Part, columns: Sequence[str]) -> RawPart:
     for name, column in values.items():
         mark_missing(name, column, reasons)
         if damaged:
-            for place in np.flatnonzero(pc.match_substring(column, REPLACED).to_numpy()).tolist():
+            for place in np.flatnonzero(to_numpy(pc.match_substring(column, REPLACED))).tolist():
                 reasons[place] = NOT_TEXT
     if damaged:
         misfits = [row._replace(reason=NOT_TEXT) if REPLACED in row.text else row for row in misfits]
@@ -66,7 +67,7 @@ def read_csv(part: Part, columns: Sequence[str]) -> RawPart:
     def render(chosen: npt.NDArray[np.int64]) -> list[str]:
         whole = _parse_csv(part.path, data, separator, range(len(header)), lambda _: "skip").slice(1, rows)
         lines = []
-        for row in zip(*(column.to_pylist() for column in whole.take(pa.array(chosen)).columns), strict=True):
+        for row in zip(*(column.to_pylist() for column in whole.take(from_numpy(chosen)).columns), strict=True):
             line = io.StringIO()
             csv.writer(line, delimiter=separator, lineterminator="").writerow(row)
             lines.append(line.getvalue())

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omen.tables.arrow_arrays import from_words
 from omen.tables.parts import Part
 from omen.tables.raw import NOT_TEXT, REPLACED, RawPart, missing, read_text, require_columns
 
@@ -22,7 +23,7 @@ def read_json_lines(part: Part, columns: Sequence[str]) -> RawPart:
     text, damaged = read_text(part.path)
     lines = [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
     reasons: dict[int, str] = {}
-    values: dict[str, list[str | None]] = {name: [None] * len(lines) for name in columns}
+    values: dict[str, list[str]] = {name: [""] * len(lines) for name in columns}
     texts: set[str] = set()
     present: dict[str, None] = {}
     for place, line in enumerate(lines):
@@ -42,7 +43,7 @@ def read_json_lines(part: Part, columns: Sequence[str]) -> RawPart:
                     texts.add(name)
     if present:
         require_columns(part.path, list(present), columns)
-    arrays = {name: pa.chunked_array([pa.array(column, pa.large_string())]) for name, column in values.items()}
+    arrays = {name: pa.chunked_array([from_words(column)]) for name, column in values.items()}
 
     def render(chosen: npt.NDArray[np.int64]) -> list[str]:
         return [lines[place] for place in chosen.tolist()]

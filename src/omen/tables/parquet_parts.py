@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omen.errors import InvalidTable
+from omen.tables.arrow_arrays import from_numpy, from_words
 from omen.tables.parts import Part, shown, unreadable
 from omen.tables.raw import ARROW_ERRORS, NOT_TEXT, RawPart, mark_missing, require_columns
 
@@ -33,7 +34,7 @@ def read_parquet(part: Part, columns: Sequence[str]) -> RawPart:
         raise unreadable(part.path, error) from None
 
     def render(chosen: npt.NDArray[np.int64]) -> list[str]:
-        rows = table.take(pa.array(chosen))
+        rows = table.take(from_numpy(chosen))
         if NOT_TEXT in reasons.values():
             rows = rows.cast(pa.schema([(field.name, _bytes_for(field.type)) for field in rows.schema]))
         return [json.dumps(row, default=_show_bytes, ensure_ascii=False) for row in rows.to_pylist()]
@@ -75,11 +76,11 @@ def _typed_column(path: Path, name: str, column: Any, reasons: dict[int, str]) -
 
 
 def _decode_each(column: Any, reasons: dict[int, str]) -> Any:
-    values: list[str | None] = []
+    values: list[str] = []
     for place, value in enumerate(column.cast(pa.large_binary()).to_pylist()):
         try:
-            values.append(None if value is None else value.decode())
+            values.append("" if value is None else value.decode())
         except UnicodeDecodeError:
             reasons[place] = NOT_TEXT
-            values.append(None)
-    return pa.chunked_array([pa.array(values, pa.large_string())])
+            values.append("")
+    return pa.chunked_array([from_words(values)])

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omen.errors import InvalidTable
+from omen.tables.arrow_arrays import from_numpy, to_numpy
 from omen.tables.parts import shown, unreadable
 
 NOT_TEXT = "not text"
@@ -72,7 +73,7 @@ class RawPart:
             return self.columns
         keep = np.ones(self.rows, dtype=bool)
         keep[list(self.reasons)] = False
-        mask = pa.array(keep)
+        mask = from_numpy(keep)
         return {name: column.filter(mask) for name, column in self.columns.items()}
 
 
@@ -129,8 +130,8 @@ def missing(column: str) -> str:
 
 def mark_missing(name: str, column: Any, reasons: dict[int, str]) -> None:
     """Mark the rows that have nothing in this column."""
-    empty = column.is_null()
+    empty = to_numpy(column.is_null())
     if not pa.types.is_integer(column.type):
-        empty = pc.or_kleene(empty, pc.equal(pc.binary_length(column), 0))
-    for place in np.flatnonzero(pc.fill_null(empty, True).to_numpy()).tolist():
+        empty |= to_numpy(pc.binary_length(column)) == 0
+    for place in np.flatnonzero(empty).tolist():
         reasons.setdefault(place, missing(name))

@@ -36,7 +36,9 @@ def read_workload(folder: str | Path) -> Workload:
     """A workload folder, or a table of interests alone."""
     path = Path(folder)
     interests = locate_table(path, "interests")
-    inside = path if interests.parent == path else None
+    inside = path if interests != path and path.is_dir() else None
+    if not inside and (path / "workload.json").is_file():
+        raise InvalidTable(f"{shown(path)}: a workload folder without the table 'interests'")
     nodes = find_table(inside, "nodes") if inside else None
     info = _read_info(inside / "workload.json") if inside else {}
     read, duplicates = read_interests(interests, nodes)

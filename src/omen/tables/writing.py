@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from omen.errors import InvalidInput
 from omen.interests import Interests, Labels
 from omen.overlay import Overlay
+from omen.tables.arrow_arrays import from_numpy, from_words
 from omen.tables.raw import RejectedRow
 from omen.tables.replacing import replace_file, replace_folder
 
@@ -88,9 +89,13 @@ def count_reasons(rejected: Iterable[RejectedRow]) -> dict[str, int]:
 
 def rejected_table(rows: Sequence[RejectedRow]) -> Any:
     """Rejected rows as an Arrow table."""
-    kinds = {"source_file": pa.string(), "row": pa.int64(), "reason": pa.string(), "text": pa.large_string()}
     return pa.table(
-        {name: pa.array([_printable(getattr(row, name)) for row in rows], kind) for name, kind in kinds.items()}
+        {
+            "source_file": from_words([_printable(row.source_file) for row in rows]),
+            "row": from_numpy(np.array([row.row for row in rows], dtype=np.int64)),
+            "reason": from_words([row.reason for row in rows]),
+            "text": from_words([_printable(row.text) for row in rows]),
+        }
     )
 
 
@@ -121,24 +126,25 @@ def _save(path: Path, table: Any, name: str = ".parquet") -> None:
 
 
 def _labels_at(labels: Labels, codes: npt.NDArray[Any]) -> Any:
-    return _label_column(labels).take(pa.array(np.asarray(codes, dtype=np.int64)))
+    return _label_column(labels).take(from_numpy(np.asarray(codes, dtype=np.int64)))
 
 
 def _label_column(labels: Labels) -> Any:
     try:
-        return pa.array(labels, pa.large_string() if labels.dtype == object else pa.int64())
-    except (UnicodeEncodeError, pa.ArrowException):
+        return from_words(labels.tolist()) if labels.dtype == object else from_numpy(labels.astype(np.int64))
+    except UnicodeEncodeError:
         raise InvalidInput("a label holds characters that no file can hold: half of a surrogate pair") from None
 
 
 def _any_column(values: npt.NDArray[Any] | Sequence[Any]) -> Any:
-    if isinstance(values, np.ndarray) and values.dtype == object:
-        values = values.tolist()
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+        return from_numpy(values)
+    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     try:
-        return pa.array(values)
+        return from_words(listed) if all(isinstance(value, str) for value in listed) else pa.array(listed)
     except (UnicodeEncodeError, pa.ArrowException) as error:
         raise InvalidInput(f"a column cannot be written: {str(error).splitlines()[0]}") from None
 
 
-def _printable(value: str | int) -> str | int:
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
