@@ -27,18 +27,18 @@ def _node_facts(interests: Interests, overlay: Overlay) -> Iterator[tuple[Label,
 
 
 def _graphml(interests: Interests, overlay: Overlay) -> Iterator[str]:
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
-    yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-    yield '  <key id="topics" for="node" attr.name="topics" attr.type="int"/>\n'
-    yield '  <key id="degree" for="node" attr.name="degree" attr.type="int"/>\n'
-    yield '  <graph id="overlay" edgedefault="undirected">\n'
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    yield '  <key id="topics" for="node" attr.name="topics" attr.type="int"/>'
+    yield '  <key id="degree" for="node" attr.name="degree" attr.type="int"/>'
+    yield '  <graph id="overlay" edgedefault="undirected">'
     for label, topics, degree in _node_facts(interests, overlay):
-        yield (
-            f'    <node id={_xml(label)}><data key="topics">{topics}</data><data key="degree">{degree}</data></node>\n'
-        )
+        facts = f'<data key="topics">{topics}</data><data key="degree">{degree}</data>'
+        yield f"    <node id={_xml(label)}>{facts}</node>"
     for u, v in overlay.links():
-        yield f"    <edge source={_xml(u)} target={_xml(v)}/>\n"
-    yield "  </graph>\n</graphml>\n"
+        yield f"    <edge source={_xml(u)} target={_xml(v)}/>"
+    yield "  </graph>"
+    yield "</graphml>"
 
 
 def _xml(label: Label) -> str:
@@ -49,12 +49,12 @@ def _xml(label: Label) -> str:
 
 
 def _dot(interests: Interests, overlay: Overlay) -> Iterator[str]:
-    yield "graph overlay {\n"
+    yield "graph overlay {"
     for label, topics, degree in _node_facts(interests, overlay):
-        yield f"  {_quoted(label)} [topics={topics}, degree={degree}];\n"
+        yield f"  {_quoted(label)} [topics={topics}, degree={degree}];"
     for u, v in overlay.links():
-        yield f"  {_quoted(u)} -- {_quoted(v)};\n"
-    yield "}\n"
+        yield f"  {_quoted(u)} -- {_quoted(v)};"
+    yield "}"
 
 
 def _quoted(label: Label) -> str:
@@ -67,17 +67,15 @@ def _quoted(label: Label) -> str:
 def _json(interests: Interests, overlay: Overlay) -> Iterator[str]:
     """One node and one link a line: readable by a program as a whole and by a person or `grep` in parts."""
     yield '{"nodes": ['
-    separator = "\n"
     for code, label in enumerate(overlay.nodes.tolist()):
         wanted = interests.topics[interests.topics_of(code)].tolist()
-        yield separator + json.dumps({"id": label, "topics": wanted}, ensure_ascii=False)
-        separator = ",\n"
-    yield '\n], "links": ['
-    separator = "\n"
-    for u, v in overlay.links():
-        yield separator + json.dumps({"source": u, "target": v}, ensure_ascii=False)
-        separator = ",\n"
-    yield "\n]}\n"
+        node = json.dumps({"id": label, "topics": wanted}, ensure_ascii=False)
+        yield node if code + 1 == overlay.node_count else f"{node},"
+    yield '], "links": ['
+    for place, (u, v) in enumerate(overlay.links(), start=1):
+        link = json.dumps({"source": u, "target": v}, ensure_ascii=False)
+        yield link if place == overlay.link_count else f"{link},"
+    yield "]}"
 
 
 FORMS: dict[str, Callable[[Interests, Overlay], Iterator[str]]] = {"graphml": _graphml, "dot": _dot, "json": _json}

@@ -24,9 +24,9 @@ A link costs its two nodes a connection, heartbeats and memory. With an overlay 
 common gossip systems, a node pays for every topic it wants: {mesh[avg_degree]:.0f} links on average in meshes of
 {mesh_degree}.
 
-Nodes that share topics can share links. gm needs the fewest, at the price of a hub with {gm[max_degree]} of them; low-oda
-spares the hubs: {low_oda[avg_degree]:.1f} links on average, {low_oda[max_degree]} at most. A publication still reaches all
-who want it, through nobody who does not. gm2 stays so whichever node crashes.
+Nodes that share topics can share links. gm needs the fewest, at the price of a hub with {gm[max_degree]} of them;
+low-oda spares the hubs: {low_oda[avg_degree]:.1f} links on average, {low_oda[max_degree]} at most. A publication still
+reaches all who want it, through nobody who does not. gm2 stays so whichever node crashes.
 """
 
 
@@ -50,7 +50,7 @@ def demo(arguments: argparse.Namespace) -> int:
     with working("drawing a workload"):
         interests = generate_interests(NODES, TOPICS, POPULARITY, SIZES, arguments.seed)
     folder = Path(arguments.out or tempfile.mkdtemp(prefix="omen-demo-"))
-    info = {"kind": "synth", "popularity": POPULARITY, "sizes": SIZES, "seed": arguments.seed}
+    info = {"made": "synth", "popularity": POPULARITY, "sizes": SIZES, "seed": arguments.seed}
     write_workload(folder / "workload", interests, info | {"nodes": NODES, "topics": TOPICS})
     designs = [_design(interests, name, folder / f"{name}.parquet") for name in ALGORITHMS]
     rivals = _per_topic(interests)

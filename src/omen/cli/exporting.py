@@ -44,7 +44,7 @@ def export(arguments: argparse.Namespace) -> int:
         overlay = read_overlay(arguments.overlay, interests)
     lines = export_lines(interests, overlay, arguments.format)
     if not arguments.out:
-        sys.stdout.writelines(lines)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
         return 0
     with working("writing"):
         write_text(arguments.out, lines)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
+
+if TYPE_CHECKING:
+    from omen.interests import Interests
 
 EPILOG = """\
 example:
@@ -61,8 +64,8 @@ def _add_synth(kinds: Any) -> None:
 def _add_import(kinds: Any) -> None:
     parser = kinds.add_parser(
         "import",
-        help="from a table of subscriptions, or lines of a node and its topics",
-        description="Make a workload of a table of subscriptions: Parquet, or CSV with a header.",
+        help="from a table of subscriptions, or from adjacency lines",
+        description="Make a workload of a table of subscriptions: Parquet, CSV with a header, JSON lines.",
         epilog=IMPORT_EPILOG,
     )
     parser.add_argument("--table", metavar="FILE", required=True, help="the table to read")
@@ -70,7 +73,7 @@ def _add_import(kinds: Any) -> None:
         "--format",
         choices=("table", "adjacency"),
         default="table",
-        help="table: a row a subscription; adjacency: a line a node, its topics after it (table)",
+        help="table: a row a subscription; adjacency: line n holds the number of topics of node n, then them (table)",
     )
     parser.add_argument("--node-column", metavar="C", default="node", help="column of the node (node)")
     parser.add_argument("--topic-column", metavar="C", default="topic", help="column of the topic (topic)")
@@ -88,7 +91,7 @@ def synthesise(arguments: argparse.Namespace) -> int:
     with working("drawing"):
         interests = generate_interests(arguments.nodes, arguments.topics, popularity, sizes, arguments.seed)
     info = {
-        "kind": "synth",
+        "made": "synth",
         "nodes": arguments.nodes,
         "topics": arguments.topics,
         "popularity": str(popularity),
@@ -97,11 +100,7 @@ def synthesise(arguments: argparse.Namespace) -> int:
     }
     with working("writing"):
         write_workload(arguments.out, interests, info)
-    counts = {
-        "nodes": interests.node_count,
-        "topics": interests.topic_count,
-        "subscriptions": interests.subscription_count,
-    }
+    counts = _counts(interests)
     if arguments.json:
         print_json(info | counts | {"out": arguments.out})
     else:
@@ -110,4 +109,44 @@ def synthesise(arguments: argparse.Namespace) -> int:
 
 
 def import_table(arguments: argparse.Namespace) -> int:
-    raise NotImplementedError
+    from omen.errors import InvalidTable
+    from omen.tables import write_workload
+    from omen.workloads import import_subscriptions
+
+    with working("reading"):
+        imported = import_subscriptions(
+            arguments.table, arguments.format, arguments.node_column, arguments.topic_column
+        )
+    rejected, most = len(imported.rejected), arguments.max_rejected
+    if most is not None and rejected > most:
+        first = imported.rejected[0]
+        raise InvalidTable(
+            f"{arguments.table}: {rejected} of {imported.rows} rows are bad, more than the {most} of --max-rejected;"
+            f" the first is row {first.row} of {first.source_file}: {first.reason}"
+        )
+    info = {
+        "made": "import",
+        "table": arguments.table,
+        "format": arguments.format,
+        "rows": imported.rows,
+        "duplicates": imported.duplicates,
+    }
+    with working("writing"):
+        write_workload(arguments.out, imported.interests, info, imported.rejected)
+    counts = _counts(imported.interests)
+    if arguments.json:
+        print_json(info | counts | {"rejected": rejected, "rejected_by_reason": imported.reasons, "out": arguments.out})
+        return 0
+    facts: list[tuple[str, Any]] = [("rows read", imported.rows), *counts.items()]
+    facts += [("duplicates merged", imported.duplicates), ("rows rejected", rejected)]
+    facts += [(f"  {reason}", number) for reason, number in imported.reasons.items()]
+    print_facts([*facts, ("written to", arguments.out)])
+    return 0
+
+
+def _counts(interests: Interests) -> dict[str, int]:
+    return {
+        "nodes": interests.node_count,
+        "topics": interests.topic_count,
+        "subscriptions": interests.subscription_count,
+    }

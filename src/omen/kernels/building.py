@@ -28,7 +28,7 @@ def module_names() -> list[str]:
 def compile_all(workers: int | None = None) -> Iterator[tuple[str, float]]:
     """Compile the kernels of every module; yields each name and the seconds it took, as they are done.
 
-    A module waits for those it takes helpers from, which it then finds in the cache; the largest that is ready goes first.
+    A module waits for those it takes helpers from, which it then finds in the cache; the largest go first.
     """
     files = {name: Path(kernels.__path__[0]) / f"{name}.py" for name in module_names()}
     waiting = TopologicalSorter({name: imported_modules(path) & files.keys() for name, path in files.items()})
