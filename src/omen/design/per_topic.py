@@ -57,5 +57,7 @@ def _lay_over(interests: Interests, ordered_members: Codes, k: int) -> Overlay:
 
     count = max(interests.node_count, 1)
     keys = harary_keys(interests.topic_offsets, ordered_members, count, k)
-    u, v = np.divmod(np.unique(keys), count)
+    keys.sort()
+    keys = keys[np.append(True, keys[1:] != keys[:-1])[: keys.size]]  # np.unique hashes first: a hundred times slower
+    u, v = np.divmod(keys, count)
     return Overlay(interests.nodes, u.astype(np.int32), v.astype(np.int32))
