@@ -66,7 +66,7 @@ def _quoted(label: Label) -> str:
 
 def _json(interests: Interests, overlay: Overlay) -> Iterator[str]:
     """One node and one link a line: readable by a program as a whole and by a person or `grep` in parts."""
-    yield '{"nodes": ['
+    yield '{"directed": false, "multigraph": false, "nodes": ['
     for code, label in enumerate(overlay.nodes.tolist()):
         wanted = interests.topics[interests.topics_of(code)].tolist()
         node = json.dumps({"id": label, "topics": wanted}, ensure_ascii=False)
