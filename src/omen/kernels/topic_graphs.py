@@ -1,7 +1,8 @@
 """The topic-induced subgraphs G_t of an overlay: which topics the ends of a link share, and G_t as compressed rows.
 
-A subscription of node v to topic t has a *slot*, its place in `topic_nodes`, and a *rank*, its place among the
-subscribers of t: slot = topic_offsets[t] + rank. Inside G_t vertices are ranks, so that 32 bits are always enough.
+A subscription of node v to topic t is known by its *place* in `node_topics` or by its *slot* in `topic_nodes`; its
+*rank* among the subscribers of t is slot - topic_offsets[t]. The loops over links work on places, because those of a
+node stand together in memory; G_t is handed out by slots, its vertices are ranks. Places are 32 bits wide.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
-@compiled("int32[::1](int32[::1], int64)")
-def subscription_ranks(node_topics: Int32s, topic_count: int) -> Int32s:
-    """Rank of each subscription, parallel to `node_topics`: nodes are visited in ascending order, as topic rows are."""
-    ranks = np.empty(node_topics.size, np.int32)
-    met = np.zeros(topic_count, np.int32)
+@compiled("int32[::1](int32[::1], int64[::1])")
+def subscription_slots(node_topics: Int32s, topic_offsets: Int64s) -> Int32s:
+    """Slot of each place: nodes are visited in ascending order, as topic rows are."""
+    slots = np.empty(node_topics.size, np.int32)
+    cursors = topic_offsets[:-1].copy()
     for place in range(node_topics.size):
         topic = node_topics[place]
-        ranks[place] = met[topic]
-        met[topic] += 1
-    return ranks
+        slots[place] = cursors[topic]
+        cursors[topic] += 1
+    return slots
 
 
 @compiled()
@@ -44,17 +45,16 @@ def remark(
     last_topic: int,
     node_offsets: Int64s,
     node_topics: Int32s,
-    ranks: Int32s,
     marks: Int32s,
 ) -> None:
-    """Clear the marks of `before`; then marks[t] = rank + 1 for the topics of `node` in [first_topic, last_topic)."""
+    """Clear the marks of `before`; then marks[t] = place + 1 for the topics of `node` in [first_topic, last_topic)."""
     if before >= 0:
         for place in range(node_offsets[before], node_offsets[before + 1]):
             marks[node_topics[place]] = 0
     for place in range(node_offsets[node], node_offsets[node + 1]):
         topic = node_topics[place]
         if first_topic <= topic < last_topic:
-            marks[topic] = ranks[place] + 1
+            marks[topic] = place + 1
 
 
 @compiled()
@@ -89,34 +89,33 @@ def find_shared(
     return found
 
 
-@compiled(
-    "int32[::1](int64[::1], int32[::1], int64[::1], int32[::1], int32[::1], int32[::1], int64)",
-)
+@compiled("int32[::1](int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int64, int64)")
 def induced_degrees(
     node_offsets: Int64s,
     node_topics: Int32s,
-    topic_offsets: Int64s,
-    ranks: Int32s,
+    slots: Int32s,
     link_u: Int32s,
     link_v: Int32s,
+    topic_count: int,
     search_ratio: int,
 ) -> Int32s:
     """Degree of each slot in the subgraph of its topic. Links are best sorted by u, but need not be."""
-    topic_count = topic_offsets.size - 1
-    degrees = np.zeros(topic_offsets[topic_count], np.int32)
+    at_place = np.zeros(node_topics.size, np.int32)
     marks = np.zeros(topic_count, np.int32)
     shared = np.empty(most_topics(node_offsets) + 1, np.int64)
     marked = -1
     for link in range(link_u.size):
         u, v = link_u[link], link_v[link]
         if u != marked:
-            remark(marked, u, 0, topic_count, node_offsets, node_topics, ranks, marks)
+            remark(marked, u, 0, topic_count, node_offsets, node_topics, marks)
             marked = u
         for index in range(find_shared(u, v, node_offsets, node_topics, marks, search_ratio, shared)):
             place = shared[index]
-            topic = node_topics[place]
-            degrees[topic_offsets[topic] + marks[topic] - 1] += 1
-            degrees[topic_offsets[topic] + ranks[place]] += 1
+            at_place[place] += 1
+            at_place[marks[node_topics[place]] - 1] += 1
+    degrees = np.empty(node_topics.size, np.int32)
+    for place in range(node_topics.size):
+        degrees[slots[place]] = at_place[place]
     return degrees
 
 
@@ -128,7 +127,7 @@ def induced_rows(
     node_offsets: Int64s,
     node_topics: Int32s,
     topic_offsets: Int64s,
-    ranks: Int32s,
+    slots: Int32s,
     link_u: Int32s,
     link_v: Int32s,
     search_ratio: int,
@@ -149,15 +148,14 @@ def induced_rows(
     for link in range(link_u.size):
         u, v = link_u[link], link_v[link]
         if u != marked:
-            remark(marked, u, first_topic, last_topic, node_offsets, node_topics, ranks, marks)
+            remark(marked, u, first_topic, last_topic, node_offsets, node_topics, marks)
             marked = u
         for index in range(find_shared(u, v, node_offsets, node_topics, marks, search_ratio, shared)):
             place = shared[index]
             topic = node_topics[place]
-            base = topic_offsets[topic] - origin
-            u_rank, v_rank = marks[topic] - 1, ranks[place]
-            neighbours[cursors[base + u_rank]] = v_rank
-            cursors[base + u_rank] += 1
-            neighbours[cursors[base + v_rank]] = u_rank
-            cursors[base + v_rank] += 1
+            u_slot, v_slot = slots[marks[topic] - 1], slots[place]
+            neighbours[cursors[u_slot - origin]] = v_slot - topic_offsets[topic]
+            cursors[u_slot - origin] += 1
+            neighbours[cursors[v_slot - origin]] = u_slot - topic_offsets[topic]
+            cursors[v_slot - origin] += 1
     return neighbours

@@ -30,31 +30,48 @@ class TopicGraphs:
     neighbours: Codes
 
 
-@dataclass(frozen=True, eq=False)
-class _Arrays:
-    node_offsets: Offsets
-    node_topics: Codes
-    topic_offsets: Offsets
-    ranks: Codes
-    u: Codes
-    v: Codes
-
-    @property
-    def all(self) -> tuple[Offsets, Codes, Offsets, Codes, Codes, Codes]:
-        return self.node_offsets, self.node_topics, self.topic_offsets, self.ranks, self.u, self.v
-
-
 def kernel_offsets(array: npt.NDArray[np.int64]) -> Offsets:
     """As kernels take them: contiguous and writeable. A copy only where they are not."""
     return np.require(array, np.int64, ("C", "W"))
 
 
-def _kernel_arrays(interests: Interests, overlay: Overlay) -> _Arrays:
-    require_same_nodes(interests, overlay)
-    node_topics, u, v = (np.require(a, np.int32, ("C", "W")) for a in (interests.node_topics, overlay.u, overlay.v))
-    ranks = topic_graphs.subscription_ranks(node_topics, interests.topic_count)
-    node_offsets, topic_offsets = kernel_offsets(interests.node_offsets), kernel_offsets(interests.topic_offsets)
-    return _Arrays(node_offsets, node_topics, topic_offsets, ranks, u, v)
+def _kernel_codes(array: npt.NDArray[np.int32]) -> Codes:
+    return np.require(array, np.int32, ("C", "W"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrays:
+    """What the kernels take, as they take it."""
+
+    node_offsets: Offsets
+    node_topics: Codes
+    topic_offsets: Offsets
+    u: Codes
+    v: Codes
+
+    @classmethod
+    def of(cls, interests: Interests, overlay: Overlay) -> _Arrays:
+        require_same_nodes(interests, overlay)
+        if interests.subscription_count >= 2**31:
+            raise InvalidInput(
+                f"{interests.subscription_count} subscriptions are too many: fewer than 2**31 can be judged"
+            )
+        return cls(
+            kernel_offsets(interests.node_offsets),
+            _kernel_codes(interests.node_topics),
+            kernel_offsets(interests.topic_offsets),
+            _kernel_codes(overlay.u),
+            _kernel_codes(overlay.v),
+        )
+
+    def slots(self) -> Codes:
+        return topic_graphs.subscription_slots(self.node_topics, self.topic_offsets)
+
+    def degrees(self, slots: Codes, search_ratio: int) -> Codes:
+        topics = self.topic_offsets.size - 1
+        return topic_graphs.induced_degrees(
+            self.node_offsets, self.node_topics, slots, self.u, self.v, topics, search_ratio
+        )
 
 
 def require_same_nodes(interests: Interests, overlay: Overlay) -> None:
@@ -74,16 +91,18 @@ def require_same_nodes(interests: Interests, overlay: Overlay) -> None:
 
 def label_components(interests: Interests, overlay: Overlay, search_ratio: int = SEARCH_RATIO) -> tuple[Codes, Codes]:
     """(component of each subscriber, parallel to topic_nodes, from 0 in each topic; components of each topic)."""
-    labels, counts = components.label_components(*_kernel_arrays(interests, overlay).all, search_ratio)
-    return labels, counts
+    arrays = _Arrays.of(interests, overlay)
+    return components.label_components(
+        arrays.node_offsets, arrays.node_topics, arrays.topic_offsets, arrays.u, arrays.v, search_ratio
+    )
 
 
 def topic_link_counts(
     interests: Interests, overlay: Overlay, search_ratio: int = SEARCH_RATIO
 ) -> npt.NDArray[np.int64]:
     """Links inside the subgraph of each topic."""
-    arrays = _kernel_arrays(interests, overlay)
-    degrees = topic_graphs.induced_degrees(*arrays.all, search_ratio)
+    arrays = _Arrays.of(interests, overlay)
+    degrees = arrays.degrees(arrays.slots(), search_ratio)
     return _topic_entries(arrays.topic_offsets, degrees) // 2
 
 
@@ -102,14 +121,26 @@ def iterate_topic_graphs(
     interests: Interests, overlay: Overlay, chunk_entries: int = CHUNK_ENTRIES, search_ratio: int = SEARCH_RATIO
 ) -> Iterator[TopicGraphs]:
     """All topics in order, as many at a time as fit into `chunk_entries` neighbour entries, one at least."""
-    arrays = _kernel_arrays(interests, overlay)
-    degrees = topic_graphs.induced_degrees(*arrays.all, search_ratio)
+    arrays = _Arrays.of(interests, overlay)
+    slots = arrays.slots()
+    degrees = arrays.degrees(slots, search_ratio)
     running = _running_sum(_topic_entries(arrays.topic_offsets, degrees))  # entries before each topic
     first = 0
     while first < interests.topic_count:
         last = int(np.searchsorted(running, running[first] + chunk_entries, side="right")) - 1
         last = min(max(last, first + 1), interests.topic_count)
         row_offsets = _running_sum(degrees[arrays.topic_offsets[first] : arrays.topic_offsets[last]])
-        neighbours = topic_graphs.induced_rows(*arrays.all, search_ratio, first, last, row_offsets)
+        neighbours = topic_graphs.induced_rows(
+            arrays.node_offsets,
+            arrays.node_topics,
+            arrays.topic_offsets,
+            slots,
+            arrays.u,
+            arrays.v,
+            search_ratio,
+            first,
+            last,
+            row_offsets,
+        )
         yield TopicGraphs(first, last, row_offsets, neighbours)
         first = last
