@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from omen.kernels import compiling
 from omen.kernels.building import module_names
 
 ANNOUNCED = "omen: compiling kernels"
@@ -84,3 +85,20 @@ def test_all_modules_with_kernels_are_compiled_by_set_up() -> None:
     names = module_names()
     assert "greedy" in names
     assert not {"building", "compiling", "__main__"} & set(names)
+
+
+def test_a_kernel_works_where_nothing_can_be_kept_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(_: object) -> None:
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(compiling, "_KernelCache", refuse)
+    monkeypatch.setattr(compiling, "_told", False)
+
+    @compiling.compiled("int64(int64)")
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert double(4) == 8
+    assert "NUMBA_CACHE_DIR" in capsys.readouterr().err
