@@ -44,7 +44,7 @@ def import_workload(
             read.pairs.repartitionByRange("node", "topic").sortWithinPartitions("node", "topic"),
             nodes.repartitionByRange("node").sortWithinPartitions("node"),
             info,
-            read.rejected.withColumnRenamed("file", "source_file") if read.counts.rejects else None,
+            read.rejected if read.counts.rejects else None,
         )
     finally:
         read.release()
