@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
-from omen.kernels.greedy_components import Components, Places, rest_after
+from omen.kernels.greedy_components import Components, Members, Places, borrowing, first_after
 
-UNLIMITED = np.int32(2**31 - 1)  # a degree limit every node is below: all pairs are candidates
+UNLIMITED = 2**31 - 1  # a degree limit every node is below: all pairs are candidates
 _BLOCK = 64
 
 
@@ -69,12 +69,13 @@ def rows_of(components: Components, degrees: npt.NDArray[np.int32], cache_length
         np.empty(nodes, np.int32),
         np.zeros(widest + 2, np.int32),
         np.full(components.topic_offsets.size - 1, np.int32(-1), np.int32),
+
     )
     raise_block_bounds(rows.bound, rows.block_bound)
     return rows
 
 
-@compiled()
+@borrowing
 def raise_block_bounds(bound: Places, block_bound: Places) -> None:
     for block in range(block_bound.size):
         highest = np.int32(0)
@@ -83,7 +84,7 @@ def raise_block_bounds(bound: Places, block_bound: Places) -> None:
         block_bound[block] = highest
 
 
-@compiled()
+@borrowing
 def next_row(bound: Places, block_bound: Places, at: npt.NDArray[np.int64]) -> int:
     """The lowest row whose bound reaches the level at[0], which falls until there is one; -1 when it has fallen to 0.
 
@@ -110,7 +111,7 @@ def next_row(bound: Places, block_bound: Places, at: npt.NDArray[np.int64]) -> i
     return -1
 
 
-@compiled()
+@borrowing
 def search_row(components: Components, rows: Rows, bound: Places, u: int, level: int, limit: int) -> int:
     """The lowest v for which (u, v) contributes `level`, the most any pair with v below the degree limit can contribute.
 
@@ -135,191 +136,278 @@ def search_row(components: Components, rows: Rows, bound: Places, u: int, level:
     return v if weight == level else -1
 
 
-@compiled()
+@borrowing
 def _search_candidates(components: Components, rows: Rows, u: int, level: int, limit: int) -> tuple[int, int]:
     """The lowest candidate that contributes `level`, and the most any other candidate may still contribute."""
-    candidates = rows.candidates[u]
-    weights = rows.weights[u]
-    first, last = components.node_offsets[u], components.node_offsets[u + 1]
+    node_offsets, node_topics, own = components.node_offsets, components.node_topics, components.own
+    degrees, mine = rows.degrees, rows.mine
+    candidates = rows.candidates[u, : rows.kept[u]]
+    weights = rows.weights[u, : rows.kept[u]]
+    topics = node_topics[node_offsets[u] : node_offsets[u + 1]]
     stamped = False
     highest = np.int32(0)
-    found = np.int32(-1)
-    for c in range(rows.kept[u]):
-        if weights[c] <= highest:
+    found = np.int64(-1)
+    for c in range(candidates.size):
+        weight = weights[c]
+        if weight <= highest:
             continue
-        v = candidates[c]
-        if rows.degrees[v] >= limit:
+        v = np.uint32(candidates[c])
+        if degrees[v] >= limit:
             continue
-        if weights[c] >= level:
+        if weight >= level:
             if not stamped:
-                for i in range(first, last):
-                    rows.mine[components.node_topics[i]] = components.own[i]
+                labels = own[node_offsets[u] : node_offsets[u + 1]]
+                for i in range(topics.size):
+                    mine[topics[i]] = labels[i]
                 stamped = True
-            weight = 0
-            for i in range(components.node_offsets[v], components.node_offsets[v + 1]):
-                mine = rows.mine[components.node_topics[i]]
-                weight += (mine >= 0) & (mine != components.own[i])
+            weight = _count_apart(
+                mine, node_topics[node_offsets[v] : node_offsets[v + 1]], own[node_offsets[v] : node_offsets[v + 1]]
+            )
             weights[c] = weight
             if weight >= level:
-                found = v
+                found = np.int64(v)
                 break
-        highest = max(highest, weights[c])
+        highest = max(highest, weight)
     if stamped:
-        for i in range(first, last):
-            rows.mine[components.node_topics[i]] = -1
-    return found, highest
+        for i in range(topics.size):
+            mine[topics[i]] = -1
+    return found, np.int64(highest)
 
 
-@compiled()
+@borrowing
+def _count_apart(mine: Places, topics: Members, labels: Places) -> np.int32:
+    """In how many of the topics the label differs from mine, where I have one."""
+    weight = np.int32(0)
+    for i in range(topics.size):
+        label = mine[topics[i]]
+        weight = np.int32(weight + np.int32((label >= np.int32(0)) & (label != labels[i])))
+    return weight
+
+
+@borrowing
 def _search_apart(components: Components, rows: Rows, u: int, limit: int) -> int:
     """The lowest v below the degree limit that is apart from u in any topic."""
-    best = np.uint32(components.node_offsets.size - 1)
-    none = best
+    topic_offsets, degrees = components.topic_offsets, rows.degrees
+    giants, rest, rest_count = components.giant, components.rest, components.rest_count
+    members, labels = components.members, components.label
+    none = np.uint32(degrees.size)
+    best = none
     for i in range(components.node_offsets[u], components.node_offsets[u + 1]):
         t = components.node_topics[i]
         mine = components.own[i]
-        if mine == components.giant[t]:
-            for k in range(
-                rest_after(components, t, components.place[i]),
-                components.topic_offsets[t] + components.rest_count[t],
-            ):
-                q = components.rest[k]
-                v = components.members[q]
+        if mine == giants[t]:
+            outside = rest[topic_offsets[t] : topic_offsets[t] + rest_count[t]]
+            for k in range(first_after(outside, components.place[i]), outside.size):
+                q = np.uint32(outside[k])
+                v = members[q]
                 if v >= best:
                     break
-                if components.label[q] != mine and rows.degrees[v] < limit:
+                if labels[q] != mine and degrees[v] < limit:
                     best = v
                     break
         else:
-            for q in range(components.place[i] + 1, components.topic_offsets[t + np.uint32(1)]):
-                v = components.members[q]
+            after = members[components.place[i] + 1 : topic_offsets[t + np.uint32(1)]]
+            after_labels = labels[components.place[i] + 1 : topic_offsets[t + np.uint32(1)]]
+            for k in range(after.size):
+                v = after[k]
                 if v >= best:
                     break
-                if components.label[q] != mine and rows.degrees[v] < limit:
+                if after_labels[k] != mine and degrees[v] < limit:
                     best = v
                     break
     return -1 if best == none else np.int64(best)
 
 
-@compiled()
+@borrowing
 def _stream(components: Components, rows: Rows, u: int, limit: int) -> tuple[int, int, int]:
     """Count row u anew. The lowest best v below the degree limit, its contribution, the highest of all pairs."""
+    topic_offsets, dense_row = components.topic_offsets, components.dense_row
+    giants, rest_count = components.giant, components.rest_count
     count = rows.count
     nodes = count.size
-    dense = False
-    for i in range(components.node_offsets[u], components.node_offsets[u + 1]):
-        t = components.node_topics[i]
-        row = components.dense_row[t]
-        if row >= 0 and components.own[i] != components.giant[t]:
-            mine = components.own[i]
-            labels = components.dense[row]
-            for v in range(u + 1, nodes):
-                count[v] += (labels[v] >= 0) & (labels[v] != mine)
-            dense = True
-    touched = 0
+    any_dense = False
+    reached = 0
     for i in range(components.node_offsets[u], components.node_offsets[u + 1]):
         t = components.node_topics[i]
         mine = components.own[i]
-        if mine == components.giant[t]:
-            for k in range(
-                rest_after(components, t, components.place[i]),
-                components.topic_offsets[t] + components.rest_count[t],
-            ):
-                q = components.rest[k]
-                v = components.members[q]
-                apart = np.int32(components.label[q] != mine)
-                rows.touched[touched] = v
-                touched += (count[v] == 0) & apart
-                count[v] += apart
-        elif components.dense_row[t] < 0:
-            for q in range(components.place[i] + 1, components.topic_offsets[t + np.uint32(1)]):
-                v = components.members[q]
-                apart = np.int32(components.label[q] != mine)
-                rows.touched[touched] = v
-                touched += (count[v] == 0) & apart
-                count[v] += apart
-    if dense:
-        touched = 0
-        for v in range(u + 1, nodes):
-            rows.touched[touched] = v
-            touched += count[v] > 0
-    return _draw(rows, u, limit, touched, dense)
+        if dense_row[t] >= 0 and (mine != giants[t] or 12 * rest_count[t] > nodes):
+            _compare(count[u + 1 :], components.dense[dense_row[t], u + 1 :], mine)
+            any_dense = True
+        elif mine == giants[t]:
+            outside = components.rest[topic_offsets[t] : topic_offsets[t] + rest_count[t]]
+            reached = _scatter_outside(
+                count,
+                rows.touched,
+                reached,
+                outside[first_after(outside, components.place[i]) :],
+                components.members,
+                components.label,
+                mine,
+            )
+        else:
+            begin, end = components.place[i] + 1, topic_offsets[t + np.uint32(1)]
+            reached = _scatter(
+                count, rows.touched, reached, components.members[begin:end], components.label[begin:end], mine
+            )
+    if any_dense:
+        return _draw_all(rows, u, limit)
+    return _draw_touched(rows, u, limit, reached)
 
 
-@compiled()
-def _draw(rows: Rows, u: int, limit: int, touched: int, ascending: bool) -> tuple[int, int, int]:
+@borrowing
+def _scatter(count: Places, touched: Places, reached: int, members: Members, labels: Places, mine: int) -> int:
+    for k in range(members.size):
+        v = members[k]
+        apart = np.int32(labels[k] != mine)
+        before = count[v]
+        touched[np.uint64(reached)] = v
+        reached += (before == 0) & apart
+        count[v] = before + apart
+    return reached
+
+
+@borrowing
+def _scatter_outside(
+    count: Places, touched: Places, reached: int, outside: Places, members: Members, labels: Places, mine: int
+) -> int:
+    for k in range(outside.size):
+        q = np.uint32(outside[k])
+        v = members[q]
+        apart = np.int32(labels[q] != mine)
+        before = count[v]
+        touched[np.uint64(reached)] = v
+        reached += (before == 0) & apart
+        count[v] = before + apart
+    return reached
+
+
+@borrowing
+def _compare(count: Places, labels: Places, mine: int) -> None:
+    for k in range(count.size):
+        count[k] += (labels[k] >= np.int32(0)) & (labels[k] != mine)
+
+
+@borrowing
+def _draw_all(rows: Rows, u: int, limit: int) -> tuple[int, int, int]:
+    """Take the best candidates of row u from the counts beyond u, and zero them."""
+    count = rows.count[u + 1 :]
+    degrees = rows.degrees[u + 1 :]
+    length = rows.candidates.shape[1]
+    highest = np.int32(0)
+    best_weight = np.int32(0)
+    for k in range(count.size):
+        highest = max(highest, count[k])
+        best_weight = max(best_weight, count[k] if degrees[k] < limit else np.int32(0))
+    best = -1
+    if best_weight > 0:
+        for k in range(count.size):
+            if count[k] == best_weight and degrees[k] < limit:
+                best = u + 1 + k
+                break
+    low, high = np.int32(1), highest  # at most `length` counts are above high, or high is the least that can be
+    while low < high:
+        middle = np.int32((low + high) // 2)
+        above = 0
+        for k in range(count.size):
+            above += count[k] > middle
+        if above <= length:
+            high = middle
+        else:
+            low = np.int32(middle + 1)
+    threshold = low
+    above = 0
+    for k in range(count.size):
+        above += count[k] > threshold
+    room = length - above if threshold > 1 else 0
+    kept = 0
+    tied_to = -1
+    candidates = rows.candidates[u]
+    weights = rows.weights[u]
+    for k in range(count.size):
+        weight = count[k]
+        if weight >= threshold and (weight > threshold or room > 0):
+            if weight == threshold:
+                room -= 1
+                tied_to = u + 1 + k
+            candidates[kept] = u + 1 + k
+            weights[kept] = weight
+            kept += 1
+    count[:] = 0
+    rows.limit[u] = UNLIMITED
+    rows.kept[u] = kept
+    rows.threshold[u] = threshold
+    rows.tied_to[u] = tied_to
+    return best, np.int64(best_weight), np.int64(highest)
+
+
+@borrowing
+def _draw_touched(rows: Rows, u: int, limit: int, reached: int) -> tuple[int, int, int]:
     """Take the best candidates from the nodes touched, and zero their counts.
 
     A contribution of 1 is never worth keeping: at level 1 the first node apart is searched directly.
     """
-    highest = 0
-    best_weight = 0
-    best = -1
-    drawn = 0
-    for k in range(touched):
-        v = rows.touched[k]
-        weight = rows.count[v]
-        rows.count[v] = 0
+    touched, count, degrees, drawn, drawn_weight = rows.touched, rows.count, rows.degrees, rows.drawn, rows.drawn_weight
+    candidates, weights = rows.candidates, rows.weights
+    highest = np.int32(0)
+    best_weight = np.int32(0)
+    best = np.int64(-1)
+    size = 0
+    for k in range(reached):
+        v = np.uint32(touched[k])
+        weight = count[v]
+        count[v] = 0
         highest = max(highest, weight)
-        friendly = rows.degrees[v] < limit
-        if friendly and weight >= best_weight and (weight > best_weight or v < best):
+        if weight >= best_weight and degrees[v] < limit and (weight > best_weight or v < best):
             best_weight = weight
-            best = v
-        if weight > 1:
-            rows.drawn[drawn] = v
-            rows.drawn_weight[drawn] = weight
-            drawn += 1
-    rows.limit[u] = UNLIMITED
-    _keep(rows, u, drawn, highest, ascending)
-    return best, best_weight, highest
-
-
-@compiled()
-def _keep(rows: Rows, u: int, drawn: int, highest: int, ascending: bool) -> None:
-    length = rows.candidates.shape[1]
-    threshold = 1
-    tied_to = -1
-    if drawn > length:
-        threshold, room = _threshold(rows, drawn, highest, length)
+            best = np.int64(v)
+        drawn[size] = v
+        drawn_weight[size] = weight
+        size += weight > 1
+    length = candidates.shape[1]
+    threshold = np.int32(1)
+    tied_to = np.int32(-1)
+    if size > length:
+        threshold, room = _threshold(rows.histogram, drawn_weight[:size], highest, length)
         if room > 0:
             ties = 0
-            for k in range(drawn):
-                if rows.drawn_weight[k] == threshold:
-                    rows.touched[ties] = rows.drawn[k]
-                    ties += 1
-            tied_to = rows.touched[room - 1] if ascending else _select(rows.touched, ties, room - 1)
+            for k in range(size):
+                touched[ties] = drawn[k]
+                ties += drawn_weight[k] == threshold
+            tied_to = _select(touched, ties, room - 1)
     kept = 0
-    for k in range(drawn):
-        weight, v = rows.drawn_weight[k], rows.drawn[k]
+    for k in range(size):
+        weight, v = drawn_weight[k], drawn[k]
         if weight > threshold or (weight == threshold and v <= tied_to):
             slot = kept
-            while slot > 0 and rows.candidates[u, slot - 1] > v:
-                rows.candidates[u, slot] = rows.candidates[u, slot - 1]
-                rows.weights[u, slot] = rows.weights[u, slot - 1]
+            while slot > 0 and candidates[u, slot - 1] > v:
+                candidates[u, slot] = candidates[u, slot - 1]
+                weights[u, slot] = weights[u, slot - 1]
                 slot -= 1
-            rows.candidates[u, slot] = v
-            rows.weights[u, slot] = weight
+            candidates[u, slot] = v
+            weights[u, slot] = weight
             kept += 1
+    rows.limit[u] = UNLIMITED
     rows.kept[u] = kept
     rows.threshold[u] = threshold
     rows.tied_to[u] = tied_to
+    return np.int64(best), np.int64(best_weight), np.int64(highest)
 
 
-@compiled()
-def _threshold(rows: Rows, drawn: int, highest: int, length: int) -> tuple[int, int]:
+@borrowing
+def _threshold(histogram: Places, weights: Places, highest: np.int32, length: int) -> tuple[np.int32, int]:
     """The lowest contribution above which at most `length` are drawn, and how many at it there is room for."""
-    for k in range(drawn):
-        rows.histogram[rows.drawn_weight[k]] += 1
+    for k in range(weights.size):
+        histogram[weights[k]] += 1
     room = length
     threshold = highest
-    while rows.histogram[threshold] <= room:
-        room -= rows.histogram[threshold]
-        threshold -= 1
-    rows.histogram[: highest + 1] = 0
+    while histogram[threshold] <= room:
+        room -= histogram[threshold]
+        threshold = np.int32(threshold - 1)
+    histogram[: highest + 1] = 0
     return threshold, room
 
 
-@compiled()
+@borrowing
 def _select(values: Places, count: int, rank: int) -> int:
     """The value of the given rank, counted from 0; reorders the values."""
     low, high = 0, count - 1
