@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from omen.pipeline.evaluate import distinct_links, evaluate_degrees, evaluate_topics, summarise
+from omen.pipeline.folders import write_folder
 from omen.pipeline.ingest import ingest_edges
 from omen.pipeline.per_topic import design_per_topic
 from omen.pipeline.session import SparkOptions, spark_session
@@ -68,7 +69,7 @@ def synth(spark: SparkSession, folder: Path, share: float) -> Measurement:
     asked = Synthesis(nodes, 100_000, Popularity.parse("zipf:1"), Sizes.parse("20"), 7)
     clock = Clock()
     with clock.running():
-        synthesise_rows(spark, asked).write.parquet(str(folder / "rows"))
+        write_folder(synthesise_rows(spark, asked), str(folder / "rows"), ())
     rows = spark.read.parquet(str(folder / "rows")).count()
     return Measurement("synth", rows, "rows", clock.seconds, "3 M rows/s", {"nodes": nodes, "topics": 100_000})
 
@@ -82,7 +83,7 @@ def ingest(spark: SparkSession, folder: Path, share: float) -> Measurement:
     clock = Clock()
     with clock.running():
         read = ingest_edges(spark, str(folder / "text"))
-        read.pairs.write.parquet(str(folder / "edges"))
+        write_folder(read.pairs, str(folder / "edges"), ())
         read.release()
     return Measurement("ingest", lines, "lines", clock.seconds, "1 M rows/s", {"kept": read.counts.kept})
 

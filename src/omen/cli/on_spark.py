@@ -56,9 +56,11 @@ def design_overlay(arguments: argparse.Namespace, algorithm: Algorithm, options:
         from omen.pipeline.evaluate import evaluate_overlay
         from omen.pipeline.folders import write_folder
         from omen.pipeline.per_topic import design_per_topic
+        from omen.pipeline.progress import announce_step
         from omen.pipeline.reading import read_workload_tables
 
         tables = read_workload_tables(spark, arguments.workload)
+        announce_step(f"designing with {algorithm.name}")
         links = design_per_topic(tables.interests, algorithm.name, options)
         started = time.perf_counter()
         write_folder(links, arguments.out, ("u", "v"))

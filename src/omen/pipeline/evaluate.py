@@ -22,6 +22,7 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 from omen.errors import InvalidInput
 from omen.pipeline.folders import write_folder
 from omen.pipeline.grouped import TopicChunk, whole_groups
+from omen.pipeline.progress import announce_step
 from omen.pipeline.reading import read_links, read_workload_tables
 from omen.quality import BrokenTopic, topic_components, topic_connectivity, topic_diameters
 
@@ -157,10 +158,13 @@ def evaluate_overlay(
     exact_up_to: int = EXACT_UP_TO,
 ) -> Evaluation:
     """Judge the overlay of one path by the workload of another; with `out` the tables topics and degrees go there."""
+    announce_step("reading")
     tables = read_workload_tables(spark, workload)
     links = distinct_links(read_links(spark, overlay, tables.nodes.schema["node"].dataType))
+    announce_step("measuring degrees")
     degrees = evaluate_degrees(tables.nodes, links).persist()
     require_known_nodes(degrees, overlay)
+    announce_step("judging topics")
     topics = evaluate_topics(tables.interests, links, k, diameters, exact_up_to).persist()
     try:
         if out is not None:

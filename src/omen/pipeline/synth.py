@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omen.pipeline.folders import write_workload_folder
+from omen.pipeline.progress import announce_step
 from omen.workloads.specs import Popularity, Sizes
 from omen.workloads.synthetic import check_synthesis, generate_rows
 
@@ -67,6 +68,7 @@ def synthesise_nodes(spark: SparkSession, synthesis: Synthesis, partitions: int 
 
 def synthesise_workload(spark: SparkSession, synthesis: Synthesis, out: str, info: dict[str, Any]) -> dict[str, int]:
     """Write the workload folder; returns its counts."""
+    announce_step("drawing")
     rows, nodes = synthesise_rows(spark, synthesis), synthesise_nodes(spark, synthesis)
     return write_workload_folder(out, rows, nodes, info)
 
