@@ -8,14 +8,16 @@ import numpy.typing as npt
 from omen.kernels.compiling import compiled
 from omen.kernels.greedy_components import Components, borrowing, components_of, link
 from omen.kernels.greedy_rows import UNLIMITED, Rows, next_row, raise_block_bounds, rows_of, search_row
-from omen.kernels.greedy_small import centre_links, small_links
+from omen.kernels.greedy_small import centre_links, grown, small_links
 
 Codes = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 # Where the paths inside the engine part; results do not depend on them.
 CACHE_LENGTH = 64  # candidates a row keeps
-DENSE_DIVISOR = 12  # topics held by more than nodes / 12 are compared as dense rows
+DENSE_DIVISOR = (
+    12  # topics held by more than nodes / 12 are compared as dense rows; negative: in 32 bits even if 16 suffice
+)
 SMALL_NODES = 64  # up to here all pairs are counted directly
 
 NO_CENTRE = -1
@@ -111,7 +113,7 @@ def _run(components: Components, rows: Rows, max_degree: int, rho: float) -> Cod
         if u < 0:
             return links[:chosen].copy()
         if chosen == links.shape[0]:
-            links = np.concatenate((links, np.empty_like(links)))
+            links = grown(links)
         links[chosen, 0] = u
         links[chosen, 1] = v
         chosen += 1

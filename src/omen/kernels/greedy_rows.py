@@ -6,7 +6,7 @@ above a threshold, and the lowest of those that tie with it) and is streamed thr
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from omen.kernels.greedy_components import Components, Members, Places, borrowin
 
 UNLIMITED = 2**31 - 1  # a degree limit every node is below: all pairs are candidates
 _BLOCK = 64
+_STRIDE = 32
 
 
 class Rows(NamedTuple):
@@ -35,7 +36,9 @@ class Rows(NamedTuple):
     drawn: Places  # scratch, by node
     drawn_weight: Places  # scratch, by node
     histogram: Places  # scratch, by weight, zero between uses
+    tally: npt.NDArray[np.int16]  # scratch, by node, zero between uses: counts over narrow topics
     mine: Places  # scratch, by topic, -1 between uses
+    best: npt.NDArray[np.int64]  # what the last stream found: v, its contribution, the highest of the row
 
 
 @compiled()
@@ -68,9 +71,12 @@ def rows_of(components: Components, degrees: npt.NDArray[np.int32], cache_length
         np.empty(nodes, np.int32),
         np.empty(nodes, np.int32),
         np.zeros(widest + 2, np.int32),
-        np.full(components.topic_offsets.size - 1, np.int32(-1), np.int32),
-
+        np.zeros(nodes, np.int16),
+        np.empty(components.topic_offsets.size - 1, np.int32),
+        np.empty(3, np.int64),
     )
+    for t in range(rows.mine.size):
+        rows.mine[t] = -1
     raise_block_bounds(rows.bound, rows.block_bound)
     return rows
 
@@ -223,17 +229,21 @@ def _stream(components: Components, rows: Rows, u: int, limit: int) -> tuple[int
     """Count row u anew. The lowest best v below the degree limit, its contribution, the highest of all pairs."""
     topic_offsets, dense_row = components.topic_offsets, components.dense_row
     giants, rest_count = components.giant, components.rest_count
-    count = rows.count
-    nodes = count.size
+    count, tally = rows.count, rows.tally[u + 1 :]
     any_dense = False
-    reached = 0
+    reached = np.int64(0)
     for i in range(components.node_offsets[u], components.node_offsets[u + 1]):
         t = components.node_topics[i]
         mine = components.own[i]
-        if dense_row[t] >= 0 and (mine != giants[t] or 12 * rest_count[t] > nodes):
-            _compare(count[u + 1 :], components.dense[dense_row[t], u + 1 :], mine)
+        in_giant = mine == giants[t]
+        dense = dense_row[t]
+        if dense != -1 and not (in_giant and rest_count[t] * components.dense_divisor <= count.size):
             any_dense = True
-        elif mine == giants[t]:
+            if dense >= 0:
+                _compare(tally, components.narrow[dense, u + 1 :], np.int16(mine - topic_offsets[t]))
+            else:
+                _compare(count[u + 1 :], components.wide[-2 - dense, u + 1 :], mine)
+        elif in_giant:
             outside = components.rest[topic_offsets[t] : topic_offsets[t] + rest_count[t]]
             reached = _scatter_outside(
                 count,
@@ -250,8 +260,10 @@ def _stream(components: Components, rows: Rows, u: int, limit: int) -> tuple[int
                 count, rows.touched, reached, components.members[begin:end], components.label[begin:end], mine
             )
     if any_dense:
-        return _draw_all(rows, u, limit)
-    return _draw_touched(rows, u, limit, reached)
+        _draw_all(rows, u, limit)
+    else:
+        _draw_touched(rows, u, limit, reached)
+    return np.int64(rows.best[0]), np.int64(rows.best[1]), np.int64(rows.best[2])
 
 
 @borrowing
@@ -282,66 +294,90 @@ def _scatter_outside(
 
 
 @borrowing
-def _compare(count: Places, labels: Places, mine: int) -> None:
+def _compare(count: npt.NDArray[Any], labels: npt.NDArray[Any], mine: np.int16 | np.int32) -> None:
     for k in range(count.size):
-        count[k] += (labels[k] >= np.int32(0)) & (labels[k] != mine)
+        count[k] += (labels[k] >= np.int16(0)) & (labels[k] != mine)
 
 
 @borrowing
-def _draw_all(rows: Rows, u: int, limit: int) -> tuple[int, int, int]:
-    """Take the best candidates of row u from the counts beyond u, and zero them."""
+def _draw_all(rows: Rows, u: int, limit: int) -> None:
+    """Take the best candidates of row u from the counts of all nodes beyond u, and zero them."""
     count = rows.count[u + 1 :]
+    tally = rows.tally[u + 1 :]
     degrees = rows.degrees[u + 1 :]
-    length = rows.candidates.shape[1]
+    degree_limit = np.int32(limit)
+    length = np.int32(rows.candidates.shape[1])
     highest = np.int32(0)
     best_weight = np.int32(0)
     for k in range(count.size):
-        highest = max(highest, count[k])
-        best_weight = max(best_weight, count[k] if degrees[k] < limit else np.int32(0))
-    best = -1
-    if best_weight > 0:
-        for k in range(count.size):
-            if count[k] == best_weight and degrees[k] < limit:
-                best = u + 1 + k
-                break
-    low, high = np.int32(1), highest  # at most `length` counts are above high, or high is the least that can be
-    while low < high:
-        middle = np.int32((low + high) // 2)
-        above = 0
-        for k in range(count.size):
-            above += count[k] > middle
-        if above <= length:
+        weight = np.int32(count[k] + tally[k])
+        count[k] = weight
+        tally[k] = 0
+        highest = weight if weight > highest else highest
+        weight = weight if degrees[k] < degree_limit else np.int32(0)
+        best_weight = weight if weight > best_weight else best_weight
+    threshold, high = np.int32(1), max(highest, np.int32(1))
+    room = np.int32(0)
+    while threshold < high:
+        middle = np.int32((threshold + high) >> 1)
+        left = np.int32(length - _count_above(count, middle))
+        if left >= 0:
             high = middle
+            room = left
         else:
-            low = np.int32(middle + 1)
-    threshold = low
-    above = 0
+            threshold = np.int32(middle + 1)
+    if threshold == 1:  # pairs that contribute 1 are never worth keeping
+        room = np.int32(0)
+    elif threshold == highest:
+        room = length
+    _take(rows, u, degree_limit, threshold, room, best_weight)
+    rows.best[1] = best_weight
+    rows.best[2] = highest
+
+
+@borrowing
+def _count_above(count: Places, level: np.int32) -> np.int32:
+    above = np.int32(0)
     for k in range(count.size):
-        above += count[k] > threshold
-    room = length - above if threshold > 1 else 0
+        above = np.int32(above + np.int32(count[k] > level))
+    return above
+
+
+@borrowing
+def _take(rows: Rows, u: int, limit: np.int32, threshold: np.int32, room: np.int32, best_weight: np.int32) -> None:
+    """Keep what is above the threshold and as many at it as there is room for; find the first of the best weight."""
+    candidates, weights = rows.candidates[u], rows.weights[u]
     kept = 0
-    tied_to = -1
-    candidates = rows.candidates[u]
-    weights = rows.weights[u]
-    for k in range(count.size):
-        weight = count[k]
-        if weight >= threshold and (weight > threshold or room > 0):
-            if weight == threshold:
-                room -= 1
-                tied_to = u + 1 + k
-            candidates[kept] = u + 1 + k
-            weights[kept] = weight
-            kept += 1
-    count[:] = 0
+    best = tied_to = np.int64(-1)
+    for begin in range(u + 1, rows.count.size, _STRIDE):
+        count = rows.count[begin : min(begin + _STRIDE, rows.count.size)]
+        highest = np.int32(0)
+        for k in range(count.size):
+            highest = count[k] if count[k] > highest else highest
+        if highest >= threshold or (best < 0 and highest >= best_weight):
+            for k in range(count.size):
+                weight = count[k]
+                if best < 0 and weight == best_weight and rows.degrees[begin + k] < limit:
+                    best = np.int64(begin + k)
+                if weight < threshold or (weight == threshold and room == 0):
+                    continue
+                if weight == threshold:
+                    room = np.int32(room - 1)
+                    tied_to = np.int64(begin + k)
+                candidates[kept] = begin + k
+                weights[kept] = weight
+                kept += 1
+        for k in range(count.size):
+            count[k] = 0
     rows.limit[u] = UNLIMITED
     rows.kept[u] = kept
     rows.threshold[u] = threshold
     rows.tied_to[u] = tied_to
-    return best, np.int64(best_weight), np.int64(highest)
+    rows.best[0] = best if best_weight > 0 else -1
 
 
 @borrowing
-def _draw_touched(rows: Rows, u: int, limit: int, reached: int) -> tuple[int, int, int]:
+def _draw_touched(rows: Rows, u: int, limit: int, reached: int) -> None:
     """Take the best candidates from the nodes touched, and zero their counts.
 
     A contribution of 1 is never worth keeping: at level 1 the first node apart is searched directly.
@@ -390,7 +426,9 @@ def _draw_touched(rows: Rows, u: int, limit: int, reached: int) -> tuple[int, in
     rows.kept[u] = kept
     rows.threshold[u] = threshold
     rows.tied_to[u] = tied_to
-    return np.int64(best), np.int64(best_weight), np.int64(highest)
+    rows.best[0] = best
+    rows.best[1] = best_weight
+    rows.best[2] = highest
 
 
 @borrowing
