@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_WORKLOAD_TABLES = ("interests", "nodes", "rejected", "ccdf", "ccdf.svg")
+
+
 def write_folder(frame: DataFrame, path: str, order: Sequence[str]) -> None:
     """A table as a folder of Parquet parts, its rows in order from part to part. `order` may be empty: as they come."""
     rows = frame.repartitionByRange(*order).sortWithinPartitions(*order) if order else frame
@@ -42,7 +45,7 @@ def write_workload_folder(
         described = json_text({**info, "counts": counts | dict(info.get("counts", {}))})
         (aside / "workload.json").write_text(described, encoding="utf-8")
 
-    replace_folder(path, "workload.json", ("interests", "nodes", "rejected"), fill)
+    replace_folder(path, "workload.json", _WORKLOAD_TABLES, fill)
     return counts
 
 
