@@ -63,7 +63,7 @@ def _write_parts(frame: DataFrame, folder: Path) -> None:
 
 
 def _encoding(frame: DataFrame) -> dict[str, str]:
-    """Numbers as differences from one to the next instead of dictionaries: two thirds of the time, half of the bytes."""
+    """Numbers as differences from one to the next, not as dictionaries: two thirds of the time, half of the bytes."""
     plain = {f"parquet.enable.dictionary#{name}": "false" for name, kind in frame.dtypes if kind == "bigint"}
     return {"parquet.writer.version": "PARQUET_2_0", **plain}
 
