@@ -51,9 +51,10 @@ class Row:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def time_runs(run: Callable[[], object], runs: int) -> Timing:
+def time_runs(run: Callable[[], object], runs: int, warm_up: bool = True) -> Timing:
     """Times a call, after one that warms it up and is not counted."""
-    run()
+    if warm_up:
+        run()
     wall, processor = [], []
     for _ in range(runs):
         started, worked = time.perf_counter(), time.process_time()
