@@ -108,6 +108,7 @@ def machine_facts() -> dict[str, Any]:
     load = os.getloadavg()
     return {
         "date": date.today().isoformat(),
+        "code": _code(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
@@ -117,6 +118,16 @@ def machine_facts() -> dict[str, Any]:
         "numpy": version("numpy"),
         "load_average": [round(one, 1) for one in load],
     }
+
+
+def _code() -> str:
+    """The commit that is measured, and whether the sources differ from it."""
+    try:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, check=True)
+        changed = subprocess.run(["git", "status", "--short", "src"], cwd=ROOT, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit.stdout.decode().strip() + (" with changes" if changed.stdout.strip() else "")
 
 
 def _processor() -> str:
