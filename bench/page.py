@@ -82,7 +82,9 @@ def _machine(facts: dict[str, Any]) -> str:
 def _seconds(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.3g} s"
+    if value < 1e-3:
+        return f"{value * 1e6:.0f} µs"
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
 def _megabytes(value: float | None) -> str:
