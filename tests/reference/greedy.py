@@ -92,21 +92,22 @@ def construct_low_edges(
     highest = max([0 if max_degree is None else max_degree, *degree.values()])
     shared = {link: topics_of[link[0]] & topics_of[link[1]] for link in potential}
     shared = {link: topics for link, topics in shared.items() if topics}
+    sharing: dict[int, list[Link]] = {topic: [] for topics in topics_of.values() for topic in topics}
+    for link, topics in shared.items():
+        for topic in topics:
+            sharing[topic].append(link)
     components = topic_components(topics_of, existing)
     contributions = {link: contribution(shared[link], components, link) for link in shared}
     chosen: list[Link] = []
-    while True:
-        link = find_low_edge(contributions, degree, highest, rho)
-        if link is None:
-            return chosen
+    while (link := find_low_edge(contributions, degree, highest, rho)) is not None:
         chosen.append(link)
         for end in link:
             degree[end] += 1
             highest = max(highest, degree[end])
         components = topic_components(topics_of, existing | set(chosen))
-        # What contributes nothing now never will again: contributions only fall while links are added.
-        contributions = {
-            other: contribution(shared[other], components, other)
-            for other, contrib in contributions.items()
-            if contrib > 0 and other != link
-        }
+        del contributions[link]
+        # Only pairs that share a topic with both its ends can contribute less now; the others need no second look.
+        for other in {other for topic in shared[link] for other in sharing[topic]}:
+            if contributions.get(other, 0) > 0:
+                contributions[other] = contribution(shared[other], components, other)
+    return chosen

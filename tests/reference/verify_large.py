@@ -45,7 +45,7 @@ def differences(interests: Interests) -> list[str]:
 def main() -> int:
     failed = 0
     for seed in range(20):
-        topics, high, skew = [(60, 8, 0.0), (60, 8, 0.5), (80, 7, 1.0), (120, 10, 0.3)][seed % 4]
+        topics, high, skew = [(60, 5, 0.0), (80, 5, 0.5), (120, 4, 1.0), (150, 8, 0.3)][seed % 4]
         started = time.process_time()
         found = differences(random_interests(300, topics, 2, high, skew, seed=2000 + seed))
         failed += bool(found)
