@@ -28,7 +28,7 @@ shadow_options = st.fixed_dictionaries(
     {
         "lambda": st.integers(0, 3),
         "backups": st.sampled_from(["pd-weight", "pd-cover", "greedy-weight", "greedy-cover"]),
-        "components": st.sampled_from(["exact", "halo", "literal"]),
+        "components": st.sampled_from(["exact", "halo", "halo-near", "literal"]),
         "degree_of": st.sampled_from(["s", "overlay"]),
         "rebalance": st.sampled_from([0, 0, 4]),
         "seed": st.integers(0, 3),

@@ -106,7 +106,7 @@ def test_shadow_is_algorithms_6_to_12_under_every_backup_rule(rule: str, seed: i
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("degree_of", ["s", "overlay"])
-@pytest.mark.parametrize("components", ["exact", "halo", "literal"])
+@pytest.mark.parametrize("components", ["exact", "halo", "halo-near", "literal"])
 def test_shadow_reads_components_and_degree_as_told(components: str, degree_of: str, seed: int) -> None:
     oracle = {"covers": 1, "components": components, "degree_of": degree_of}
     follow("shadow", 50 + seed, 14, oracle, {"lambda": 1, "components": components, "degree_of": degree_of})

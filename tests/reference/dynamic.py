@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reference.backups import Node, Nodes, are_valid, build_backups_at
-from reference.greedy import Link, Topics, all_pairs, construct_low_edges, pairs_with
+from reference.greedy import Link, Topics, all_pairs, construct_low_edges, pairs_with, topic_components
 
 
 def link_of(u: int, v: int) -> Link:
@@ -74,17 +74,24 @@ class Dynamic:
         whole = self.covers is None or self.degree_of == "overlay"
         return max(self.degrees(set(self.nodes)).values(), default=0) if whole else None
 
-    def repair_overlay_on_leave(self, shadow: set[int], topics: set[int]) -> list[Link]:
+    def repair_overlay_on_leave(self, shadow: set[int], former: set[int], topics: set[int]) -> list[Link]:
         """Alg. 4 (S = V') and Alg. 7, lines 3 to 6; the nodes lost and their links are gone already."""
         known, seen = set(self.nodes), self.links()
         if self.components == "literal":
             known = set(shadow)
             seen = {(u, v) for u, v in seen if u in shadow and v in shadow}
-        elif self.components == "halo":
+        elif self.components.startswith("halo"):
             known = shadow.union(*(self.nodes[s].neighbours for s in shadow))
             seen = {(u, v) for u, v in seen if u in shadow or v in shadow}
+        topics_of = self.restricted(known, topics)
+        if self.components == "halo-near":
+            for t, component_of in topic_components(topics_of, seen).items():
+                near = {component_of[v] for v in former if v in component_of}
+                for v in component_of:
+                    if component_of[v] not in near:
+                        topics_of[v].discard(t)
         new = construct_low_edges(
-            self.restricted(known, topics),
+            topics_of,
             seen,
             all_pairs(shadow) - self.links(),
             self.rho,
@@ -130,7 +137,7 @@ class Dynamic:
                 bereft |= {u for u in self.nodes[v].primaries if self.nodes[u].topics & gone} | {v}
         self.take_out(batch.leaves, dropping)
         shadow = (former | helpers) - set(batch.leaves) if self.covers is not None else set(self.nodes)
-        added = self.repair_overlay_on_leave(shadow, lost) if lost else []
+        added = self.repair_overlay_on_leave(shadow, former - set(batch.leaves), lost) if lost else []
         gaining = {v: topics - self.nodes[v].topics for v, topics in batch.resubscribes.items()}
         for u in sorted(bereft - set(batch.leaves) - {v for v in gaining if gaining[v]}):
             self.build_backups_at(u)  # Alg. 8

@@ -142,7 +142,7 @@ def test_linked_nodes_lost_together_leave_no_topic_split_at_lambda_0() -> None:
         assert holds(maintainer)
 
 
-@pytest.mark.parametrize("components", ["halo", "literal"])
+@pytest.mark.parametrize("components", ["halo", "halo-near", "literal"])
 def test_coarser_knowledge_never_splits_a_topic_and_never_needs_fewer_links(components: str) -> None:
     exact = start_maintainer("shadow", interests_at(120, 15))
     other = start_maintainer("shadow", interests_at(120, 15), components=components)

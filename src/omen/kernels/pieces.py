@@ -9,7 +9,7 @@ from omen.kernels.compiling import compiled
 from omen.kernels.population import Bits, Codes, Int64s, mask_of, wants, word_of
 from omen.kernels.rows import Pool, Spans, holds_sorted
 
-EXACT, HALO, LITERAL = 0, 1, 2
+EXACT, HALO, LITERAL, HALO_NEAR = 0, 1, 2, 3
 
 
 @compiled()

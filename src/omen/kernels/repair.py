@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
 from omen.kernels.greedy_small import prefers_first
-from omen.kernels.pieces import EXACT, HALO, join_seen, root_of, search_pieces, sort_by_order
+from omen.kernels.pieces import EXACT, HALO_NEAR, LITERAL, join_seen, root_of, search_pieces, sort_by_order
 from omen.kernels.population import BITS, Bits, Codes, Int64s, keep_wanting
 from omen.kernels.rows import POOL, SPANS, Pool, Spans
 
@@ -50,6 +50,28 @@ def _subscribers_among(graph: Graph, topic: int, among: Codes, everyone: bool) -
 
 
 @compiled()
+def _keep_near(seeds: Codes, inside: Codes, labels: Codes, base: int, marks: Int64s, near: Codes) -> Codes:
+    """Leave out who is in a piece without a former neighbour (seed); all, where that leaves a single piece."""
+    kept = pieces = 0
+    for seed in range(seeds.size):
+        near[seed] = labels[marks[seeds[seed]] - base]
+        fresh = 1
+        for other in range(seed):
+            if near[other] == near[seed]:
+                fresh = 0
+        pieces += fresh
+    if pieces < 2:
+        return inside[:0]
+    for item in range(inside.size):
+        for seed in range(seeds.size):
+            if near[seed] == labels[item]:
+                inside[kept], labels[kept] = inside[item], labels[item]
+                kept += 1
+                break
+    return inside[:kept]
+
+
+@compiled()
 def _label(
     graph: Graph,
     scratch: Scratch,
@@ -70,7 +92,7 @@ def _label(
         pieces = join_seen(
             topic,
             inside,
-            components == HALO,
+            components != LITERAL,
             topic_spans,
             topic_pool,
             link_spans,
@@ -82,6 +104,8 @@ def _label(
         )
         for item in range(inside.size):
             labels[item] = root_of(parent, item)
+        if components == HALO_NEAR:
+            return _keep_near(seeds, inside, labels, clock[0] - inside.size, marks, ends)
         return inside if pieces > 1 else inside[:0]
     pieces, rest = search_pieces(
         topic, seeds, topic_spans, topic_pool, link_spans, link_pool, bits, clock, marks, queue, parent, ends
@@ -148,7 +172,8 @@ def split_instance(
     linked to a lost node; `helpers`: backups; S is their union, `everyone` makes it all nodes. `lost_topics` ascend.
     The maximum degree is that of S (OF_SHADOW), or that given. Every piece of G_t holds a former neighbour, so S
     meets every piece, and once the members of S are connected in t, so is t, whatever `components` says: HALO and
-    LITERAL see finer pieces than there are and may ask for links that EXACT does not.
+    LITERAL see finer pieces than there are and may ask for links that EXACT does not. HALO_NEAR connects only what it
+    sees around former neighbours, which is enough for the same reason.
 
     Returns (shadow, nodes, node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, max_degree);
     shadow and nodes are slots in label order, the instance's node codes are places in `nodes`. Topics that did not

@@ -41,9 +41,10 @@ BACKUPS = Choice(
 )
 COMPONENTS = Choice(
     "components",
-    ("exact", "halo", "literal"),
+    ("exact", "halo", "halo-near", "literal"),
     "exact",
-    "pieces of a topic after a leave: of the whole overlay, as seen from S and its neighbours, or within S alone",
+    "pieces of a topic after a leave: of the whole overlay, as seen from S and its neighbours (near: without backups in"
+    " pieces that hold no former neighbour), or within S alone",
 )
 DEGREE_OF = Choice(
     "degree_of", ("s", "overlay"), "s", "whose maximum degree a repair spares: of S or of the whole overlay"

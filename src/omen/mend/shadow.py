@@ -14,7 +14,7 @@ from omen.mend.maintainers import Loss, Maintainer, Progress
 from omen.mend.plan import Plan
 from omen.mend.state import State
 
-_COMPONENTS = {"exact": pieces.EXACT, "halo": pieces.HALO, "literal": pieces.LITERAL}
+_COMPONENTS = {"exact": pieces.EXACT, "halo": pieces.HALO, "literal": pieces.LITERAL, "halo-near": pieces.HALO_NEAR}
 
 
 class Shadow(Maintainer):
