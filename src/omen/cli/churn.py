@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least, seconds, share
 from omen.cli.google import add_google
+from omen.cli.google import add_google
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
 
@@ -42,6 +43,7 @@ def add_parser(commands: Any) -> None:
     kinds = parser.add_subparsers(metavar="KIND", required=True, title="kinds")
     _add_random(kinds)
     _add_lifetimes(kinds)
+    add_google(kinds)
     add_google(kinds)
 
 
