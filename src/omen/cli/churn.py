@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least, seconds, share
 from omen.cli.google import add_google
-from omen.cli.google import add_google
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
 
