@@ -364,6 +364,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "backups greedy-weight": {"backups": "greedy-weight"},
     "backups greedy-cover": {"backups": "greedy-cover"},
     "components halo": {"components": "halo"},
+    "components halo-near": {"components": "halo-near"},
     "components literal": {"components": "literal"},
     "degree of the whole overlay": {"degree_of": "overlay"},
     "lambda 0": {"covers": 0},
