@@ -233,7 +233,8 @@ def main() -> int:
     if arguments.only:
         for one in measure(arguments.only, arguments.scale):
             found.append(one.as_dict())
-            print(f"{one.job}: {one.size:,} {one.unit} in {one.clock.seconds:.1f} s", file=sys.stderr, flush=True)
+            took = f"{one.clock.seconds:.1f} s ({one.clock.processor_s:.1f} processor s)"
+            print(f"{one.job}: {one.size:,} {one.unit} in {took}", file=sys.stderr, flush=True)
     else:
         for name in JOBS:
             found += measure_apart(name, arguments.scale)
