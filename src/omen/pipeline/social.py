@@ -30,7 +30,6 @@ SEEDS = 5
 """How many users a sample starts from."""
 
 _DRAW, _CUT = 1, 2  # what an order is for: drawing seeds, cutting the last level
-_CHECKPOINT_EVERY = 8  # levels between two checkpoints of all users reached
 
 
 @dataclass(frozen=True)
@@ -133,9 +132,8 @@ def sample_users(
     if subscribers_only:
         edges = edges.join(everyone.withColumnRenamed("user", "target"), "target", "left_semi").persist()
     reached = _draw(everyone, min(seeds, wanted), seed)
-    total, level, drawn = reached.count(), 0, 1
+    total, drawn = reached.count(), 1
     while total < wanted:
-        level += 1
         found = _next_level(edges, reached).localCheckpoint()
         size = found.count()
         if size == 0:
@@ -147,9 +145,11 @@ def sample_users(
             size = wanted - total
         else:
             drawn = 1
-        reached = reached.select("user", F.lit(False).alias("last")).unionByName(found.withColumn("last", F.lit(True)))
-        if level % _CHECKPOINT_EVERY == 0:
-            reached = reached.localCheckpoint()
+        before, last = (
+            reached.select("user", F.lit(False).alias("last")),
+            found.select("user", F.lit(True).alias("last")),
+        )
+        reached = before.unionByName(last).coalesce(1).localCheckpoint()  # broadcast next: one part is enough
         total += size
     if subscribers_only:
         edges.unpersist()
