@@ -290,7 +290,8 @@ class Naive(Maintainer):
 class Rebuilding(Maintainer):
     """LowODA-Re (OMen, 6.1): Low-ODA from scratch after every event, whatever that does to the links there are.
 
-    Guarantee: that of Low-ODA each time. Cost: Low-ODA's, and a tenth of all links changed with each event.
+    Guarantee: that of Low-ODA each time. Cost: Low-ODA's, and a third (join) to over a half (leave) of
+    all links changed with each event; the papers report a tenth.
     """
 
     def _handle(self, plan: Plan, progress: Progress) -> None:
