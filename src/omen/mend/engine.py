@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from omen.interests import Codes, Interests
+from omen.interests import Codes
 from omen.kernels import greedy, repair
 from omen.mend.state import Pairs, State
-from omen.overlay import Overlay
 
 NO_LINKS = np.empty((0, 2), np.int32)
 
@@ -50,22 +49,3 @@ def reconnect(
     )
     pairs: Pairs = nodes[links]
     return pairs, shadow
-
-
-def low_oda(interests: Interests, rho: float) -> Overlay:
-    """Low-ODA's overlay."""
-    links = greedy.greedy_links(
-        interests.node_offsets,
-        interests.node_topics,
-        interests.topic_offsets,
-        interests.topic_nodes,
-        greedy.fresh_labels(interests.topic_offsets),
-        np.zeros(interests.node_count, np.int32),
-        greedy.NO_MAX_DEGREE,
-        rho,
-        greedy.NO_CENTRE,
-        greedy.CACHE_LENGTH,
-        greedy.DENSE_DIVISOR,
-        greedy.SMALL_NODES,
-    )
-    return Overlay.from_codes(interests.nodes, links[:, 0], links[:, 1])

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from omen.churn import Event, Join, Leave, Resubscribe
+from omen.design.greedy import design_low_oda
 from omen.errors import InvalidInput
-from omen.interests import Codes, Interests, Label
+from omen.interests import Codes, Interests, Label, plain
 from omen.kernels import pieces, population, repair
 from omen.mend.change import Change, Ledger
-from omen.mend.engine import NO_LINKS, low_oda, reconnect
+from omen.mend.engine import NO_LINKS, reconnect
 from omen.mend.plan import Plan, plan_events
 from omen.mend.rebalance import Swap, by_degree, enough_links, find_relief, find_saving, overburdened
 from omen.mend.state import Pairs, Snapshot, State
@@ -304,7 +305,7 @@ class Rebuilding(Maintainer):
             state.subscribe(slot, topics)
         interests = state.interests()
         started = time.thread_time()
-        fresh = low_oda(interests, self.rho)
+        fresh = design_low_oda(interests, self.rho)
         progress.spend("links", started)
         slots = state.nodes.sorted_slots()
         present = state.overlay()
@@ -317,7 +318,7 @@ class Rebuilding(Maintainer):
 def initial_state(interests: Interests, overlay: Overlay | None, rho: float) -> State:
     """The state to start from: the overlay given, which must be topic-connected, or Low-ODA's."""
     if overlay is None:
-        return State(interests, low_oda(interests, rho))
+        return State(interests, design_low_oda(interests, rho))
     state = State(interests, overlay)
     split = _first_split(interests, overlay)
     if split is not None:
@@ -333,7 +334,7 @@ def _first_split(interests: Interests, overlay: Overlay) -> tuple[Label, int] | 
     split = np.flatnonzero(parts > 1)
     if not split.size:
         return None
-    return interests.topics[split[0]], int(parts[split[0]])
+    return plain(interests.topics, int(split[0])), int(parts[split[0]])
 
 
 def _as_tuple(topics: Iterable[Label]) -> tuple[Label, ...]:

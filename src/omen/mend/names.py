@@ -62,13 +62,6 @@ class Names:
             raise InvalidInput(f"{self.what} {label} is beyond 64 bits: use text labels")
         return label
 
-    def known(self, label: Any) -> int:
-        """The slot of a label that must be there."""
-        slot = self.slot_of.get(self.checked(label))
-        if slot is None:
-            raise InvalidInput(f"{self.what} {label!r} is not in the overlay")
-        return slot
-
     def claim(self, label: Label) -> int:
         """A slot for a new label, which was `checked`."""
         if not self.slot_of:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.errors import InvalidInput
-from omen.interests import Codes, Interests, Label, encode
+from omen.interests import Codes, Interests, Label
 from omen.kernels import population
 from omen.mend.names import Names
 from omen.mend.rows import Rows
@@ -274,8 +274,3 @@ class Snapshot:
     backup: Codes
     builds: int
     credit: int
-
-    def backups_of(self, node: Label) -> set[Label]:
-        """The labels of a node's backups."""
-        code = int(encode(self.interests.nodes, np.array([node], self.interests.nodes.dtype))[0])
-        return set(self.interests.nodes[self.backup[self.primary == code]].tolist())
