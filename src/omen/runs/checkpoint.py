@@ -36,7 +36,8 @@ class Saved(msgspec.Struct):
 class Checkpoint:
     """A file that is replaced now and then while a replay runs, and is removed when it ends.
 
-    One that belongs to another replay (other inputs or options) or that cannot be read is not gone on from.
+    One that belongs to another replay (other inputs or options) or that cannot be read is not gone on from, nor removed
+    unless it was replaced.
     """
 
     def __init__(self, path: str | Path, every_s: float) -> None:
@@ -44,13 +45,17 @@ class Checkpoint:
         self.every_s = every_s
         self._last = time.monotonic()
         self._cost = 0.0
+        self._ours = False
 
     def load(self, fingerprint: str) -> Saved | None:
         try:
             saved = msgspec.msgpack.decode(self.path.read_bytes(), type=Saved)
         except (OSError, msgspec.DecodeError):
             return None
-        return saved if (saved.format, saved.fingerprint) == (_FORMAT, fingerprint) else None
+        if (saved.format, saved.fingerprint) != (_FORMAT, fingerprint):
+            return None
+        self._ours = True
+        return saved
 
     @property
     def due(self) -> bool:
@@ -69,12 +74,15 @@ class Checkpoint:
         saved = Saved(_FORMAT, fingerprint, position, dict(columns), judged, list(broken), system)
         with replace_file(self.path) as aside:
             aside.write_bytes(msgspec.msgpack.encode(saved))
+        self._ours = True
         self._last = time.monotonic()
         self._cost = self._last - started
 
     def remove(self) -> None:
-        with suppress(OSError):
-            self.path.unlink(missing_ok=True)
+        """Take the file away if this replay wrote it or went on from it."""
+        if self._ours:
+            with suppress(OSError):
+                self.path.unlink(missing_ok=True)
 
 
 def fingerprint(
