@@ -82,7 +82,7 @@ def test_a_replay_starts_from_the_overlay_given() -> None:
 
 def test_an_overlay_that_is_not_topic_connected_is_refused() -> None:
     nothing = Overlay(WORKLOAD.nodes, np.empty(0, np.int32), np.empty(0, np.int32))
-    with pytest.raises(InvalidInput, match="does not connect topic"):
+    with pytest.raises(InvalidInput, match="does not connect topic 0: a replay starts"):
         replay(WORKLOAD, TRACE, "shadow", nothing)
     line = Interests.from_pairs([("a", "t"), ("b", "t"), ("c", "t")])
     path = Overlay.from_codes(line.nodes, np.array([0, 1]), np.array([1, 2]))

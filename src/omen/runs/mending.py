@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from omen.mend import start_maintainer
 from omen.mend.change import Change
 from omen.overlay import Overlay
 from omen.runs.replay import only_links, only_nodes
+
+_WHOLE_NUMBER = re.compile(r"[+-]?0{0,99}[0-9]{1,19}")  # as in tables; more digits are beyond 64 bits
+_INT64 = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,11 @@ def as_label(text: str, labels: Labels) -> Label:
     """A word of the command line as a label of the same kind as these."""
     if labels.size and labels.dtype == object:
         return text
-    try:
+    if _WHOLE_NUMBER.fullmatch(text) and _INT64.min <= int(text) <= _INT64.max:
         return int(text)
-    except ValueError:
-        if labels.size:
-            raise InvalidInput(f"node {text!r} is text, but the nodes of the workload are numbers") from None
-        return text
+    if labels.size:
+        raise InvalidInput(f"node {text!r} is no whole number of 64 bits, but the nodes of the workload are numbers")
+    return text
 
 
 def mend_once(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from omen.churn import Event, Join, Resubscribe, Trace
 from omen.errors import InvalidInput
-from omen.interests import Interests, Label
+from omen.interests import Interests, Label, plain
 from omen.overlay import Overlay
 from omen.quality import topic_components
 from omen.runs.checkpoint import Checkpoint, fingerprint
@@ -219,7 +219,7 @@ def _start(
         gone = int((~present).sum())
         without = f" without the {gone} nodes that start absent" if gone else ""
         raise InvalidInput(
-            f"the overlay does not connect topic {interests.topics[split]!r}{without}: a replay starts from a"
+            f"the overlay does not connect topic {plain(interests.topics, split)!r}{without}: a replay starts from a"
             " topic-connected overlay; leave --overlay out to start from Low-ODA's"
         )
     return find_system(system).build(interests, links, workload, settings)
