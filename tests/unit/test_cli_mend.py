@@ -171,6 +171,14 @@ def test_a_folder_that_is_not_ours_is_refused_before_the_replay(
     assert "left as it is" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("every", ["0", "30"])
+def test_a_file_in_the_place_of_the_checkpoint_that_is_not_ours_stays(every: str, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.checkpoint").write_text("dear diary")
+    words = f"replay --checkpoint-every {every} --workload"
+    assert run(words, folder / "w", "--churn", folder / "c.parquet", "--out", tmp_path / "r") == 0
+    assert (tmp_path / "r.checkpoint").read_text() == "dear diary"
+
+
 def test_a_killed_replay_goes_on_with_the_same_command(tmp_path: Path) -> None:
     assert run("workload synth --nodes 300 --topics 40 --sizes uniform:4:12 --out", tmp_path / "w") == 0
     assert run("churn random --rounds 2000 --seed 5 --workload", tmp_path / "w", "--out", tmp_path / "c.parquet") == 0
@@ -223,6 +231,23 @@ def test_mend_tells_the_links_to_make_and_to_drop_and_applies_them(
     assert run("check --workload", tmp_path / "m", "--overlay", tmp_path / "m") == 0
 
 
+def test_mends_and_replays_in_a_row_tell_only_how_the_first_workload_was_made(folder: Path, tmp_path: Path) -> None:
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    assert (
+        run("mend --leave 3 --workload", folder / "w", "--overlay", folder / "o.parquet", "--apply", "--out", first)
+        == 0
+    )
+    start = ("--workload", folder / "w", "--overlay", folder / "o.parquet")
+    assert run("mend --leave 3 --apply", *start, "--out", first) == 0
+    assert run("mend --leave 4 --apply --workload", first, "--overlay", first, "--out", second) == 0
+    (tmp_path / "c.csv").write_text("seq,time_s,event,node,topics\n0,1,leave,5,\n")
+    assert run("replay --workload", second, "--churn", tmp_path / "c.csv", "--out", third) == 0
+    made = read_workload(folder / "w").info
+    assert made["made"] == "synth"
+    for made_from in (first, second, third):
+        assert read_workload(made_from).info["workload"] == made
+
+
 def test_mend_prints_a_table_and_writes_nothing_unless_told(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -259,6 +284,8 @@ BAD_MENDS = {
     "an unknown node resubscribes": ("--resubscribe 4711 --topics {topics}", ["4711", "no row"]),
     "a node without new topics": ("--resubscribe 5", ["node 5 resubscribes", "no row"]),
     "a name among numbers": ("--leave bob", ["'bob'", "numbers"]),
+    "a number tables do not know": ("--leave 0_1", ["'0_1'", "numbers"]),
+    "a number beyond 64 bits": (f"--leave {2**64}", [str(2**64), "64 bits"]),
     "the same node twice": ("--leave 5 --leave 5", ["node 5 leaves twice"]),
     "apply without out": ("--leave 5 --apply", ["--apply", "--out"]),
     "out without apply": ("--leave 5 --out {out}", ["--apply", "--out"]),
@@ -266,7 +293,7 @@ BAD_MENDS = {
     "an option of another system": ("--leave 5 --system naive --lambda 3", ["naive", "lambda"]),
     "a bad value": ("--leave 5 --lambda -1", ["lambda", "-1"]),
     "a bad word": ("--leave 5 --backups best", ["backups", "best", "pd-weight"]),
-    "an overlay that splits topics": ("--leave 5 --overlay {empty}", ["topic", "pieces"]),
+    "an overlay that splits topics": ("--leave 5 --overlay {empty}", ["topic 0 is in", "pieces"]),
 }
 
 

@@ -58,6 +58,7 @@ def mend(arguments: argparse.Namespace) -> int:
     from omen.quality import check_overlay
     from omen.runs.mending import as_label, mend_once
     from omen.tables import read_overlay, read_workload, write_mended
+    from omen.workloads import origin
 
     with working("reading"):
         workload = read_workload(arguments.workload)
@@ -73,7 +74,7 @@ def mend(arguments: argparse.Namespace) -> int:
     connected = check_overlay(mended.interests, mended.overlay).holds
     if arguments.apply:
         info = {"made": "mend", "system": kind.name, "options": told_as_json(options), **nodes}
-        write_mended(arguments.out, mended.interests, mended.overlay, info | {"workload": workload.info})
+        write_mended(arguments.out, mended.interests, mended.overlay, info | {"workload": origin(workload.info)})
     if arguments.json:
         print_json(_as_result(mended, kind.name, options, connected, arguments.out))
     else:

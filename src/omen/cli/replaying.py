@@ -62,6 +62,7 @@ def replay(arguments: argparse.Namespace) -> int:
     from omen.runs.replay import replay as run_replay
     from omen.runs.summary import summarise
     from omen.tables import read_churn, read_overlay, read_workload, require_replaceable, write_replay
+    from omen.workloads import origin
 
     with working("reading"):
         workload = read_workload(arguments.workload)
@@ -89,7 +90,7 @@ def replay(arguments: argparse.Namespace) -> int:
         "options": told_as_json(replayed.options),
         "events": summary["events"],
         "skipped": replayed.skipped,
-        "workload": workload.info,
+        "workload": origin(workload.info),
     }
     with working("writing"):
         write_replay(arguments.out, replayed.interests, replayed.overlay, _columns(replayed, churn), info)

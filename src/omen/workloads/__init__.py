@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omen.workloads.churning import Distribution, lifetimes, random_rounds
+from omen.workloads.churning import Distribution, lifetimes, origin, random_rounds
 from omen.workloads.importing import Imported, import_subscriptions
 from omen.workloads.specs import Popularity, Sizes
 from omen.workloads.synthetic import generate_interests, generate_rows
@@ -16,5 +16,6 @@ __all__ = [
     "generate_rows",
     "import_subscriptions",
     "lifetimes",
+    "origin",
     "random_rounds",
 ]

@@ -27,6 +27,13 @@ _LARGEST_LABEL = 2**63 - 1
 _MOST_EVENTS = 50_000_000
 
 
+def origin(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How the workload was made that replays and mends started from, by the workload.json of what came of them."""
+    while info.get("made") != "synth" and isinstance(info.get("workload"), Mapping):
+        info = info["workload"]
+    return info
+
+
 @dataclass(frozen=True)
 class Distribution:
     """What the interests of a synthetic workload were drawn from."""
@@ -38,8 +45,7 @@ class Distribution:
     @classmethod
     def recorded(cls, info: Mapping[str, Any]) -> Distribution | None:
         """As a workload.json tells it, that of a replay by what it started from; None where nothing fits is told."""
-        while info.get("made") != "synth" and isinstance(info.get("workload"), Mapping):
-            info = info["workload"]
+        info = origin(info)
         topics, popularity, sizes = (info.get(name) for name in ("topics", "popularity", "sizes"))
         if info.get("made") != "synth" or not isinstance(topics, int) or popularity is None or sizes is None:
             return None
