@@ -19,10 +19,14 @@ from omen.cli.main import main
 
 INTERESTS = "node,topic\n1,tea\n2,tea\n2,jazz\n3,jazz\n"
 OVERLAY = "u,v\n1,2\n2,3\n"
+TRACE = "seq,time_s,event,node,topics\n0,1,leave,1,\n1,2,join,1,\n"
 DESIGN = "design --workload {w} --out {out}"
 CHECK = "check --workload {w} --overlay {o}"
 EXPORT = "export --workload {w} --overlay {o} --format json --out {out}"
 IMPORT = "workload import --table {w}/interests.csv --out {out}"
+CHURN = "churn random --workload {w} --rounds 3 --out {out}"
+REPLAY = "replay --workload {w} --overlay {o} --churn {c} --verify every --out {out}"
+MEND = "mend --workload {w} --overlay {o} --leave 1 --apply --out {out}"
 SYNTH = "workload synth --nodes 5 --topics 5 --sizes 2 --out {out}"
 
 WORKLOAD_CASES = {
@@ -55,6 +59,7 @@ OPTION_CASES = [
     ("design --workload {w} --algorithm hararypt --out {out}", ["did you mean 'harary-pt'"]),
     ("check --workload {w} --overlay {o} --k 0", ["--k", "1 or more", "'0'"]),
     ("check --workload {w} --overlay {o} --k two", ["--k", "'two'"]),
+    ("check --workload {w} --overlay {o} --tables {out}", ["--tables", "--engine spark"]),
     ("check --workload {w} --overlay {o} --engine flink", ["flink", "local", "spark"]),
     ("export --workload {w} --overlay {o} --format png", ["png", "graphml", "dot", "json"]),
     ("export --workload {w} --overlay {o} --format dot --json", ["--out"]),
@@ -83,7 +88,8 @@ def lay_out(
     (folder / "w").mkdir()
     write(folder / "w" / "interests.csv", interests)
     write(folder / "o.csv", overlay)
-    return {"w": folder / "w", "o": folder / "o.csv", "out": folder / "out"}
+    write(folder / "c.csv", TRACE)
+    return {"w": folder / "w", "o": folder / "o.csv", "c": folder / "c.csv", "out": folder / "out"}
 
 
 def run(words: str, **places: object) -> int:
@@ -147,7 +153,7 @@ def test_bad_options_are_refused_with_what_would_be_right(
     assert_refused(capsys, run(words, **places), fragments, places["out"])
 
 
-@pytest.mark.parametrize("command", [DESIGN, EXPORT, IMPORT, SYNTH])
+@pytest.mark.parametrize("command", [DESIGN, EXPORT, IMPORT, SYNTH, CHURN, REPLAY, MEND])
 def test_an_output_that_cannot_be_written_is_refused(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,7 +165,7 @@ def test_an_output_that_cannot_be_written_is_refused(
 
 
 @pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else True, reason="nothing is forbidden to root")
-@pytest.mark.parametrize("command", [DESIGN, EXPORT, IMPORT, SYNTH])
+@pytest.mark.parametrize("command", [DESIGN, EXPORT, IMPORT, SYNTH, CHURN, REPLAY, MEND])
 def test_a_folder_without_permission_is_refused(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,6 +246,15 @@ def put(folder: Path, name: str, table: Any) -> None:
         pq.write_table(table, folder / f"{name}.parquet")
 
 
+def assert_done_or_refused(capsys: pytest.CaptureFixture[str], code: int, out: Path) -> None:
+    printed = capsys.readouterr()
+    assert code in (0, 1, 2)
+    if code == 2:
+        assert len(printed.err.splitlines()) == 1
+        assert printed.out == ""
+        assert not out.exists()
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(interests=TABLES, nodes=st.none() | TABLES, overlay=TABLES)
 def test_no_table_makes_a_command_die_with_a_traceback(
@@ -259,13 +274,57 @@ def test_no_table_makes_a_command_die_with_a_traceback(
     table = next(workload.glob("interests.*"))
     for words in (DESIGN, CHECK, EXPORT.replace("json", "graphml"), f"workload import --table {table} --out {{out}}"):
         out = folder / f"out-{words.split()[0]}"
-        code = run(words, w=workload, o=folder / "o", out=out)
-        printed = capsys.readouterr()
-        assert code in (0, 1, 2)
-        if code == 2:
-            assert len(printed.err.splitlines()) == 1
-            assert printed.out == ""
-            assert not out.exists()
+        assert_done_or_refused(capsys, run(words, w=workload, o=folder / "o", out=out), out)
+
+
+CHURN_FIELDS = (
+    st.sampled_from(["0", "1", "2", "-1", "0_1", "", "x", str(2**70)]),
+    st.sampled_from(["0", "1.5", "2", "nan", "inf", "-1", "", "soon"]),
+    st.sampled_from(["join", "leave", "crash", "resubscribe", "JOIN", "reboot", ""]),
+    st.sampled_from(["1", "2", "3", "9", "ann", "0_1", "", str(2**70)]),
+    st.sampled_from(["", "[]", '"[""tea""]"', '"[""tea"", ""rye""]"', "[1]", "[null]", "{}", "tea", "[[", "1"]),
+)
+TRACES = st.one_of(
+    st.lists(st.tuples(*CHURN_FIELDS), max_size=4).map(
+        lambda rows: "\n".join(["seq,time_s,event,node,topics", *map(",".join, rows)]).encode()
+    ),
+    st.lists(st.tuples(*CHURN_FIELDS[2:]), max_size=4).map(
+        lambda rows: "\n".join(
+            ["seq,time_s,event,node,topics", *(f"{i},{i},{','.join(row)}" for i, row in enumerate(rows))]
+        ).encode()
+    ),
+    st.lists(COLUMN, min_size=5, max_size=5).map(
+        lambda columns: pa.table(dict(zip(("seq", "time_s", "event", "node", "topics"), columns, strict=True)))
+    ),
+    TABLES,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    interests=st.just(INTERESTS.encode()) | TABLES,
+    overlay=st.just(OVERLAY.encode()) | TABLES,
+    trace=TRACES,
+    topics=TABLES,
+)
+def test_no_table_makes_a_command_about_churn_die_with_a_traceback(
+    interests: Any,
+    overlay: Any,
+    trace: Any,
+    topics: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "w").mkdir()
+    put(folder / "w", "interests", interests)
+    for name, table in (("o", overlay), ("c", trace), ("t", topics)):
+        put(folder, name, table)
+    places = {"w": folder / "w", "o": folder / "o", "c": next(folder.glob("c.*")), "t": next(folder.glob("t.*"))}
+    commands = (CHURN, REPLAY, f"{REPLAY} --skip-impossible", MEND, f"{MEND} --join 9 --topics {{t}}")
+    for number, words in enumerate(commands):
+        out = folder / f"out-{number}"
+        assert_done_or_refused(capsys, run(words, **places, out=out), out)
 
 
 def test_what_design_and_import_accept_they_keep(tmp_path: Path) -> None:

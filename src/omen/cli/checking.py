@@ -10,6 +10,7 @@ from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json, print_table
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options
+from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
     from omen.quality import Check
@@ -44,6 +45,8 @@ def add_parser(commands: Any) -> None:
 
 
 def check(arguments: argparse.Namespace) -> int:
+    if arguments.tables is not None and arguments.engine != "spark":
+        raise InvalidInput("--tables needs --engine spark: the tables topics and degrees are written there only")
     verdict, result = _check_on_spark(arguments) if arguments.engine == "spark" else _check_here(arguments)
     if arguments.json:
         print_json(result)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from omen.cli import checking, churn, compiling, demo, designing, exporting, mending, replaying, workload
 from omen.errors import OmenError
 
-HOLDS, DOES_NOT_HOLD, BAD_INPUT = 0, 1, 2
+BAD_INPUT = 2
 INTERRUPTED, READER_GONE = 130, 141  # 128 and the signal, as shells report it
 
 EPILOG = """\
