@@ -1,0 +1,160 @@
+"""One repair under way: whose loss, who is asked, what they answered, which links come of it (omen Alg. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from omen.protocol.events import Engine, NodeId, Topic
+from omen.protocol.messages import Answer, EventId, Ref
+
+WAITING, GATHERING, ASKING, LINKING = "waiting", "gathering", "asking", "linking"
+
+
+@dataclass(slots=True)
+class Loss:
+    """A node that is gone (or a topic list it gave up), and what is known of its former neighbours."""
+
+    event: EventId
+    topics: set[Topic] = field(default_factory=set)
+    neighbours: dict[NodeId, Ref] = field(default_factory=dict)
+    backups: dict[NodeId, Ref] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Mending:
+    """The state of one repair. `centre`: the node to be linked (join, added topics); None for a loss."""
+
+    event: EventId
+    centre: Ref | None
+    topics: set[Topic]
+    losses: dict[NodeId, Loss] = field(default_factory=dict)
+    members: dict[NodeId, Ref] = field(default_factory=dict)
+    former: set[NodeId] = field(default_factory=set)
+    answers: dict[NodeId, Answer] = field(default_factory=dict)
+    asked: tuple[Topic, ...] = ()
+    stage: str = WAITING
+    attempt: int = 0
+    tries: int = 0
+    walks: int = 0
+    walked: bool = False
+    gone: set[NodeId] = field(default_factory=set)
+    inquiries: set[NodeId] = field(default_factory=set)
+    open_links: dict[tuple[NodeId, NodeId], set[NodeId]] = field(default_factory=dict)
+    made: list[tuple[NodeId, NodeId]] = field(default_factory=list)
+
+    def silent(self) -> list[NodeId]:
+        """Members that have not answered yet."""
+        return sorted(node for node in self.members if node not in self.answers)
+
+    def uncovered(self) -> list[Topic]:
+        """For a join: the topics no member that answered has."""
+        if self.centre is None:
+            return []
+        has = 0
+        for answer in self.answers.values():
+            has |= int.from_bytes(answer.mine, "little")
+        return [topic for position, topic in enumerate(self.asked) if not has >> position & 1]
+
+    def add_loss(self, loss: Loss) -> None:
+        """A linked loss becomes part of this event: its former neighbours and topics come in."""
+        present = self.losses.setdefault(loss.event.node, loss)
+        present.topics |= loss.topics
+        present.neighbours.update(loss.neighbours)
+        self.topics |= loss.topics
+        for node, ref in loss.neighbours.items():
+            if node not in self.losses:
+                self.members[node] = ref
+                self.former.add(node)
+        for node, ref in loss.backups.items():
+            if node not in self.losses:
+                self.members.setdefault(node, ref)
+        self.members.pop(loss.event.node, None)
+        self.answers.pop(loss.event.node, None)
+        self.former.discard(loss.event.node)
+
+    def plan(self, engine: Engine, rho: float, halo: bool) -> list[tuple[NodeId, NodeId]]:
+        """Run the greedy engine on the shadow set; the links that make it topic-connected."""
+        nodes = sorted(node for node in self.members if node in self.answers)
+        if self.centre is not None:
+            nodes = sorted({*nodes, self.centre.id})
+        topics_of = [self._topics_of(node) for node in nodes]
+        labels_of = self._attach_labels(nodes, topics_of) if self.centre else self._labels(nodes, topics_of, halo)
+        degrees = [self.answers[node].degree if node in self.answers else 0 for node in nodes]
+        centre = nodes.index(self.centre.id) if self.centre is not None else -1
+        pairs = engine(topics_of, labels_of, degrees, rho, centre)
+        return [(nodes[one], nodes[other]) for one, other in pairs]
+
+    def _topics_of(self, node: NodeId) -> list[int]:
+        if self.centre is not None and node == self.centre.id:
+            return list(range(len(self.asked)))
+        return positions(self.answers[node].mine)
+
+    def _attach_labels(self, nodes: Sequence[NodeId], topics_of: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Before a join all present subscribers of a topic are one piece; the newcomer is another."""
+        assert self.centre is not None
+        return [
+            [int(node == self.centre.id)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)
+        ]
+
+    def _labels(self, nodes: Sequence[NodeId], topics_of: Sequence[Sequence[int]], halo: bool) -> list[list[int]]:
+        """The piece of each member in each topic, by the links that the members named."""
+        pieces: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
+        inside = set(nodes)
+        for node, topics in zip(nodes, topics_of, strict=True):
+            for topic in topics:
+                pieces[topic].setdefault(node, node)
+            for other, bits in self.answers[node].links:
+                if other in self.losses or (not halo and other not in inside):
+                    continue
+                for topic in common_positions(self.answers[node].mine, bits):
+                    _unite(pieces[topic], node, other)
+        return [
+            [_find(pieces[topic], node) for topic in topics] for node, topics in zip(nodes, topics_of, strict=True)
+        ]
+
+
+def _find(piece: dict[NodeId, NodeId], node: NodeId) -> NodeId:
+    root = node
+    while piece[root] != root:
+        root = piece[root]
+    while piece[node] != root:
+        piece[node], node = root, piece[node]
+    return root
+
+
+def _unite(piece: dict[NodeId, NodeId], one: NodeId, other: NodeId) -> None:
+    piece.setdefault(one, one)
+    piece.setdefault(other, other)
+    one, other = _find(piece, one), _find(piece, other)
+    if one != other:
+        piece[max(one, other)] = min(one, other)
+
+
+def to_bits(asked: Sequence[Topic], topics: Iterable[Topic]) -> bytes:
+    """Which of the asked topics are among these, as bits, the first topic lowest."""
+    has = topics if isinstance(topics, (set, frozenset)) else set(topics)
+    value = 0
+    for position, topic in enumerate(asked):
+        if topic in has:
+            value |= 1 << position
+    return value.to_bytes((len(asked) + 7) // 8, "little")
+
+
+def positions(bits: bytes) -> list[int]:
+    """The positions of the bits that are set."""
+    return _positions(int.from_bytes(bits, "little"))
+
+
+def common_positions(one: bytes, other: bytes) -> list[int]:
+    """The positions set in both."""
+    return _positions(int.from_bytes(one, "little") & int.from_bytes(other, "little"))
+
+
+def _positions(value: int) -> list[int]:
+    found = []
+    while value:
+        lowest = value & -value
+        found.append(lowest.bit_length() - 1)
+        value ^= lowest
+    return found

@@ -1,0 +1,621 @@
+"""One OMen node: peer sampling, ring, views, links and coordinator, put together (omen 3-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omen.protocol.book import Book
+from omen.protocol.circle import clockwise
+from omen.protocol.config import Config
+from omen.protocol.coordinator import Coordinator
+from omen.protocol.events import (
+    Depart,
+    Engine,
+    Input,
+    NodeId,
+    Output,
+    PeerLost,
+    Randomness,
+    Received,
+    Subscribe,
+    Time,
+    TimerFired,
+    Topic,
+)
+from omen.protocol.links import Links
+from omen.protocol.locate import Locator
+from omen.protocol.mending import to_bits
+from omen.protocol.messages import (
+    Answer,
+    Arrive,
+    Ask,
+    Confirmed,
+    Descriptor,
+    Details,
+    Digest,
+    EventId,
+    Found,
+    Goodbye,
+    Handled,
+    Inherit,
+    Inquire,
+    LinkClose,
+    LinkOk,
+    LinkOpen,
+    LinkSeen,
+    Locate,
+    Located,
+    Offer,
+    Ping,
+    Pong,
+    Propose,
+    Ref,
+    Report,
+    Reported,
+    Shuffle,
+    ShuffleReply,
+    Status,
+    Walk,
+    Want,
+)
+from omen.protocol.outbox import Outbox
+from omen.protocol.ring import Ring
+from omen.protocol.sampling import Sampling
+from omen.protocol.views import Views
+
+FORMER_AT_MOST = 128
+
+
+@dataclass(slots=True)
+class OpenReport:
+    """A loss this node has to report until it hears that the gap is mended."""
+
+    topics: tuple[Topic, ...]
+    successors: list[Ref]
+    acknowledged: bool = False
+
+
+class OmenNode:
+    """The core of one node. `contacts`: whom to join through; none: the first node of a new overlay."""
+
+    def __init__(
+        self,
+        ref: Ref,
+        topics: Iterable[Topic],
+        config: Config,
+        randomness: Randomness,
+        engine: Engine,
+        contacts: Sequence[Ref] = (),
+    ) -> None:
+        self.config = config
+        self._random = randomness
+        self._contacts = tuple(contacts)
+        self.out = Outbox()
+        self.book = Book(Descriptor(Digest(ref, 1, 1), tuple(sorted(set(topics))), ()), config.tombstone_life)
+        self.sampling = Sampling(self.book, config, randomness, self.out)
+        self.ring = Ring(self.book, config)
+        self.views = Views(self.book, config, randomness)
+        self.links = Links(self.book, config, self.out)
+        self.locator = Locator(self.book, config, self.out)
+        self.coordinator = Coordinator(
+            self.book, self.ring, self.views, self.locator, config, randomness, engine, self.out
+        )
+        self.arrivals: dict[EventId, Arrive] = {}
+        self.reports: dict[EventId, OpenReport] = {}
+        self.proposals: dict[NodeId, list[tuple[Ref, EventId, int]]] = {}
+        self.departing = False
+        self.stopped = False
+        self._former: dict[NodeId, int] = {}
+        self._connected: set[NodeId] = set()
+        self._told_successors: tuple[Ref, ...] = ()
+        self._told: set[NodeId] = set()
+        self._ring_changed = False
+        self._now: Time = 0
+        self._offset = 0
+        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
+            Shuffle: self.sampling.on_shuffle,
+            ShuffleReply: lambda _, message: self.sampling.on_reply(message),
+            Offer: self._on_offer,
+            Details: lambda _, message: self._learn(message.descriptors),
+            Want: self._on_want,
+            Locate: self._on_locate,
+            Located: self._on_located,
+            Status: self._on_status,
+            LinkOpen: self._on_link_open,
+            LinkOk: self._on_link_ok,
+            LinkSeen: lambda sender, _: self.links.on_seen(sender),
+            LinkClose: self.links.on_close,
+            Report: lambda _, message: self.coordinator.on_report(message),
+            Reported: self._on_reported,
+            Ask: self._on_ask,
+            Answer: lambda _, message: self.coordinator.on_answer(message),
+            Inquire: lambda _, message: self.coordinator.on_inquire(message),
+            Inherit: lambda _, message: self.coordinator.on_inherit(message),
+            Propose: self._on_propose,
+            Confirmed: self.coordinator.on_confirmed,
+            Handled: self._on_handled,
+            Arrive: self._on_arrive,
+            Walk: self._on_walk,
+            Found: lambda _, message: self.coordinator.on_found(message),
+            Goodbye: self._on_goodbye,
+            Ping: lambda sender, message: self._reply(sender, Pong(message.nonce)),
+            Pong: lambda sender, message: None,
+        }
+
+    @property
+    def ref(self) -> Ref:
+        return self.book.ref
+
+    def preset(self, everyone: Iterable[Descriptor], neighbours: Iterable[tuple[Ref, tuple[Ref, ...]]]) -> None:
+        """Begin as a member of an overlay that was designed beforehand: ring and links are there already.
+
+        `neighbours`: each with its own successors on the circle. `everyone` holds at least the nodes near on the circle
+        and the neighbours; it also fills the first random sample.
+        """
+        known = list(everyone)
+        for ref, successors in neighbours:
+            self.links.preset(ref, successors)
+        for descriptor in known:
+            self.ring.consider(descriptor.digest.ref)
+        near = {*self.ring.predecessors, *self.links.links}
+        for descriptor in known:
+            if descriptor.digest.ref.id in near:
+                self.book.learn(descriptor)
+        others = [descriptor.digest.ref for descriptor in known if descriptor.digest.ref.id != self.book.id]
+        for ref in self._random.sample(others, min(self.config.sample_size, len(others))):
+            self.sampling.add(ref)
+        self._contacts = ()
+        self._ring_changed = True
+
+    def start(self, now: Time) -> Sequence[Output]:
+        """Begin: gossip at a random time in each interval, and join where there is whom to join."""
+        self._set_round_timer(0)
+        if self._contacts:
+            self._join()
+        self._settle()
+        return self.out.take()
+
+    def handle(self, event: Input, now: Time) -> Sequence[Output]:
+        """Take in one input; everything that follows from it comes back."""
+        if self.stopped:
+            return []
+        match event:
+            case Received(sender, message):
+                handler = self._handlers.get(type(message))
+                if handler is not None:
+                    self._now = now
+                    handler(sender, message)
+            case TimerFired(key):
+                self._now = now
+                self._on_timer(key)
+            case PeerLost(peer, incarnation):
+                self._now = now
+                self._lose(peer, incarnation)
+            case Subscribe(added, dropped):
+                self._resubscribe(added, dropped)
+            case Depart():
+                self._depart()
+        if not self.stopped:
+            self._settle()
+        return self.out.take()
+
+    def _on_timer(self, key: Any) -> None:
+        if key == "round":
+            self._round()
+            return
+        kind = key[0]
+        if kind == "link":
+            self.links.on_timer(key[1])
+        elif kind == "mend":
+            self.coordinator.on_timer(key)
+        elif kind == "locate":
+            self._located(self.locator.on_timer(key[1], key[2]))
+        elif kind == "arrive":
+            self._arrive_again(key[1])
+        elif kind == "report":
+            self._report(key[1])
+        elif kind == "join" and not self.ring.members:
+            self._join()
+        elif kind == "depart":
+            self._say_goodbye(handled=False)
+
+    def _round(self) -> None:
+        """Once in each interval (Alg. 3): shuffle, and swap digests with a peer from ring or view."""
+        self.book.expire(self._now)
+        self.views.next_round()
+        self.sampling.shuffle()
+        partner = self._choose_partner()
+        if partner is not None:
+            self.out.send(partner, Offer(self._buffer(), (), reply=False))
+        self._fetch_predecessors()
+        if not self.config.global_view:
+            self.book.retain({*self.ring.members, *self.links.links, *self.views.get_view()})
+        self._set_round_timer(self.config.gossip_period - self._offset)
+
+    def _set_round_timer(self, to_next_interval: Time) -> None:
+        """A random time in the next interval (Alg. 3 line 1)."""
+        self._offset = self._random.randrange(self.config.gossip_period)
+        self.out.set_timer("round", to_next_interval + self._offset)
+
+    def _choose_partner(self) -> Ref | None:
+        ring = sorted(self.ring.members)
+        view = sorted(node for node in self.views.get_view() if node in self.book.known)
+        if view and (not ring or self._random.randrange(2)):
+            return self.book.known[view[self._random.randrange(len(view))]].digest.ref
+        return self.ring.members[ring[self._random.randrange(len(ring))]] if ring else None
+
+    def _buffer(self) -> tuple[Digest, ...]:
+        """Self, view and random sample (Alg. 3 line 3), each as a digest."""
+        nodes = {*self.views.get_view(), *self.ring.members}
+        known = self.book.known
+        digests = [known[node].digest for node in sorted(nodes) if node in known]
+        have = {digest.ref.id for digest in digests}
+        strangers = [
+            *(ref for node, ref in sorted(self.ring.members.items()) if node not in have),
+            *(ref for node, (ref, _) in sorted(self.sampling.view.items()) if node not in have and node not in nodes),
+        ]
+        return (self.book.me.digest, *digests, *(Digest(ref, 0, 0) for ref in strangers))
+
+    def _on_offer(self, sender: NodeId, message: Offer) -> None:
+        want: list[NodeId] = []
+        for digest in message.digests:
+            ref = digest.ref
+            if self.ring.consider(ref):
+                self._ring_changed = True
+            if self.book.lacks(digest) and (self._is_useful(ref.id) or self.views.wants(digest)):
+                want.append(ref.id)
+        reply_to = message.digests[0].ref if message.digests else None
+        if reply_to is None or reply_to.id != sender:
+            return
+        if not message.reply:
+            self.out.send(reply_to, Offer(self._buffer(), tuple(want), reply=True))
+        elif want:
+            self.out.send(reply_to, Want(self.ref, tuple(want)))
+        self._give(reply_to, message.want)
+
+    def _is_useful(self, node: NodeId) -> bool:
+        return node in self.book.known or node in self.ring.members or node in self.links.links
+
+    def _on_want(self, _: NodeId, message: Want) -> None:
+        self._give(message.asker, message.ids)
+
+    def _give(self, to: Ref, ids: Iterable[NodeId]) -> None:
+        found = [descriptor for node in ids if (descriptor := self.book.get(node)) is not None]
+        if found:
+            self.out.send(to, Details(tuple(found)))
+
+    def _learn(self, descriptors: Iterable[Descriptor]) -> None:
+        news = []
+        for descriptor in descriptors:
+            if self.book.learn(descriptor):
+                news.append(descriptor.digest.ref.id)
+            self.views.remember_seen(descriptor.digest)
+            if self.ring.consider(descriptor.digest.ref):
+                self._ring_changed = True
+        if news:
+            self.views.note_news(news)
+            self.views.select_view()
+
+    def _fetch_predecessors(self) -> None:
+        for node in self.ring.get_preds():
+            if node not in self.book.known:
+                self.out.send(self.ring.members[node], Want(self.ref, (node,)))
+
+    def _on_status(self, sender: NodeId, message: Status) -> None:
+        digest = message.digest
+        known = self.book.known.get(digest.ref.id)
+        same_topics = known is not None and (known.digest.ref, known.digest.topics_version) == (
+            digest.ref,
+            digest.topics_version,
+        )
+        if known is not None and same_topics:
+            self._learn((Descriptor(digest, known.topics, message.neighbours),))
+        elif self.book.lacks(digest):
+            self.out.send(digest.ref, Want(self.ref, (digest.ref.id,)))
+        link = self.links.links.get(sender)
+        if link is not None:
+            link.successors = message.successors
+
+    def _on_locate(self, sender: NodeId, message: Locate) -> None:
+        nodes = [*self.ring.members.values(), *(ref for ref, _ in self.sampling.view.values())]
+        after = sorted({ref.id: ref for ref in nodes}.values(), key=lambda ref: clockwise(message.target, ref.id))
+        near = [ref for ref in after if ref.id != message.asker.id][: 2 * self.config.resilience]
+        before = [ref for ref in reversed(after) if ref.id != message.asker.id][: self.config.resilience]
+        reply = {ref.id: ref for ref in (*near, *before)}
+        self.out.send(message.asker, Located(message.nonce, message.target, tuple(reply.values())))
+
+    def _on_located(self, sender: NodeId, message: Located) -> None:
+        self._located(self.locator.on_located(message, sender))
+
+    def _located(self, found: tuple[Any, Ref | None, list[Ref]] | None) -> None:
+        if found is None:
+            return
+        purpose, successor, met = found
+        if purpose[0] == "linked":
+            self.coordinator.on_located(purpose, successor)
+        elif purpose[0] == "report":
+            report = self.reports.get(purpose[1])
+            if report is not None and successor is not None:
+                report.successors = [successor]
+                self._report(purpose[1])
+        elif purpose[0] == "join":
+            self._take_place(met)
+
+    def _join(self) -> None:
+        self.out.set_timer(("join",), self.config.standby_timeout)
+        self.locator.search(self.book.id, ("join",), self._contacts)
+
+    def _take_place(self, met: Iterable[Ref]) -> None:
+        """The place on the circle is found: say hello to those around it, then ask the successor for links."""
+        for ref in met:
+            self.ring.consider(ref)
+            self.sampling.add(ref)
+        self._ring_changed = True
+        if not self.ring.members:
+            return
+        for node in sorted(self.ring.members):
+            self.out.send(self.ring.members[node], Offer(self._buffer(), (), reply=False))
+        event = EventId(self.book.id, self.ref.incarnation, "join")
+        self._arrive(Arrive(event, self.book.me, self.book.me.topics, ()))
+
+    def _arrive(self, message: Arrive) -> None:
+        self.arrivals[message.event] = message
+        self._arrive_again(message.event)
+
+    def _arrive_again(self, event: EventId) -> None:
+        """Ask the present successor, until somebody says it is handled."""
+        message = self.arrivals.get(event)
+        if message is None:
+            return
+        if not self.ring.successors:
+            self._on_handled(self.book.id, Handled(event))
+            return
+        fresh = Arrive(event, self._describe(), message.added, message.dropped)
+        self.out.send(self.ring.members[self.ring.successors[0]], fresh)
+        self.out.set_timer(("arrive", event), self.config.standby_timeout)
+
+    def _on_arrive(self, sender: NodeId, message: Arrive) -> None:
+        """Only the nearest successor handles it; who knows a nearer one passes it on."""
+        self._learn((message.descriptor,))
+        if self.ring.consider(message.descriptor.digest.ref):
+            self._ring_changed = True
+        nearest = self.ring.nearest_successor_of(message.event.node)
+        if nearest != self.book.id:
+            self.out.send(self.ring.members[nearest], message)
+            return
+        self.coordinator.on_arrive(sender, message)
+
+    def _resubscribe(self, added: Iterable[Topic], dropped: Iterable[Topic]) -> None:
+        """Added topics like a join, dropped ones like a leave, for those topics only."""
+        before = set(self.book.me.topics)
+        gained = tuple(sorted(set(added) - before))
+        given_up = tuple(sorted((set(dropped) & before) - set(added)))
+        if not gained and not given_up:
+            return
+        digest = self.book.me.digest
+        digest = Digest(digest.ref, digest.topics_version + 1, digest.links_version)
+        topics = tuple(sorted((before | set(gained)) - set(given_up)))
+        self.book.me = Descriptor(digest, topics, self.book.me.neighbours)
+        self._told.clear()
+        self._told_successors = ()
+        for kind, plus, minus in (("add", gained, ()), ("drop", (), given_up)):
+            if plus or minus:
+                event = EventId(self.book.id, self.ref.incarnation, kind, digest.topics_version)
+                self._arrive(Arrive(event, self.book.me, plus, minus))
+
+    def _depart(self) -> None:
+        """Let the successor mend the gap first, then go."""
+        if self.departing:
+            return
+        self.departing = True
+        self.out.set_timer(("depart",), 2 * self.config.standby_timeout)
+        event = EventId(self.book.id, self.ref.incarnation, "leave")
+        self._arrive(Arrive(event, self.book.me, (), self.book.me.topics))
+
+    def _say_goodbye(self, handled: bool) -> None:
+        told = {**self.ring.members, **{node: link.ref for node, link in self.links.links.items()}}
+        for node in sorted(told):
+            self.out.send(told[node], Goodbye(self.ref, handled))
+        self.stopped = True
+        self.out.notify("left")
+
+    def _on_goodbye(self, sender: NodeId, message: Goodbye) -> None:
+        if message.handled:
+            event = EventId(message.ref.id, message.ref.incarnation, "leave")
+            self.coordinator.handled.setdefault(event, frozenset())
+            self.links.drop(sender)
+        self._lose(message.ref.id, message.ref.incarnation)
+
+    def _lose(self, node: NodeId, incarnation: int | None) -> None:
+        """A node is gone: report it where it was a neighbour, and handle or watch its event where it was a predecessor."""
+        known = self.book.known.get(node)
+        member = self.ring.members.get(node)
+        link = self.links.links.get(node)
+        lives = [ref.incarnation for ref in (member, link and link.ref, known and known.digest.ref) if ref is not None]
+        life = incarnation if incarnation is not None else max(lives, default=0)
+        if any(alive > life for alive in lives):
+            return
+        was_predecessor = node in self.views.shadows and node in self.ring.get_preds()
+        backups = self.views.backups_of(node) if was_predecessor else []
+        topics = tuple(sorted(self.book.topics_of(node) & self.book.topics_of(self.book.id)))
+        self.book.bury(node, life, self._now)
+        self.sampling.drop(node)
+        self.views.note_loss(node)
+        self._connected.discard(node)
+        if self.ring.drop(node):
+            self._ring_changed = True
+        if link is not None:
+            self.links.drop(node)
+            self._remember_former(node, life)
+        if was_predecessor and known is not None:
+            self.coordinator.on_loss(known, backups)
+        self.coordinator.on_node_lost(node)
+        if link is not None and self.config.remedies.former_neighbours_report:
+            event = EventId(node, life, "leave")
+            self.reports[event] = OpenReport(topics, list(link.successors))
+            self._report(event)
+        for event in list(self.arrivals):
+            if not self.departing or event.kind == "leave":
+                self._arrive_again(event)
+
+    def _remember_former(self, node: NodeId, incarnation: int) -> None:
+        if len(self._former) >= FORMER_AT_MOST:
+            del self._former[next(iter(self._former))]
+        self._former[node] = incarnation
+
+    def _report(self, event: EventId) -> None:
+        """Name oneself to the lost node's present successor; go on down the list, then search the circle."""
+        report = self.reports.get(event)
+        if report is None:
+            return
+        if report.acknowledged:
+            report.acknowledged = False
+        message = Report(event, self.ref, report.topics)
+        if self.ring.is_coordinator(event.node) or not self.ring.members:
+            self.coordinator.on_report(message)
+            return
+        while report.successors and self.book.is_dead(report.successors[0]):
+            report.successors.pop(0)
+        if report.successors:
+            first = report.successors.pop(0)
+            if first.id == self.book.id:
+                self.coordinator.on_report(message)
+            else:
+                self.out.send(first, message)
+            self.out.set_timer(("report", event), self.config.answer_timeout)
+        else:
+            self.locator.search(event.node, ("report", event), self.ring.members.values())
+            self.out.set_timer(("report", event), self.config.answer_timeout * self.config.attempts)
+
+    def _on_reported(self, _: NodeId, message: Reported) -> None:
+        """Heard: wait for the news that it is handled, and report again if it does not come."""
+        report = self.reports.get(message.event)
+        if report is not None:
+            report.acknowledged = True
+            self.out.set_timer(("report", message.event), self.config.standby_timeout)
+
+    def _on_handled(self, _: NodeId, message: Handled) -> None:
+        self.reports.pop(message.event, None)
+        mine = self.arrivals.pop(message.event, None)
+        if mine is not None:
+            self.out.notify("arrived", message.event)
+            if self.departing and message.event.kind == "leave":
+                self._say_goodbye(handled=True)
+                return
+        self.coordinator.on_handled(message.event)
+
+    def _on_ask(self, _: NodeId, message: Ask) -> None:
+        for ref in message.lost:
+            if not self.book.is_dead(ref):
+                self._lose(ref.id, ref.incarnation)
+        asked = message.topics
+        neighbours = self.links.up()
+        links = tuple((node, to_bits(asked, self.book.topics_of(node))) for node in neighbours)
+        former = any(self._former.get(ref.id, -1) >= ref.incarnation for ref in message.lost)
+        mine = to_bits(asked, self.book.topics_of(self.book.id))
+        answer = Answer(message.event, message.attempt, self.ref, mine, len(self.links.links), links, former)
+        self._to(message.asker, answer)
+
+    def _on_propose(self, _: NodeId, message: Propose) -> None:
+        self.links.plan(message.other)
+        if self.links.is_up(message.other.id):
+            self._to(message.asker, Confirmed(message.event, message.attempt, message.other.id))
+        elif message.other.id in self.links.links:
+            waiting = self.proposals.setdefault(message.other.id, [])
+            waiting[:] = [entry for entry in waiting if entry[1] != message.event]
+            waiting.append((message.asker, message.event, message.attempt))
+
+    def _on_link_open(self, _: NodeId, message: LinkOpen) -> None:
+        self._learn((message.descriptor,))
+        self.links.on_open(message)
+
+    def _on_link_ok(self, _: NodeId, message: LinkOk) -> None:
+        self._learn((message.descriptor,))
+        self.links.on_ok(message)
+
+    def _on_walk(self, _: NodeId, message: Walk) -> None:
+        """Speak for oneself and the predecessors; pass the rest on by L, until the circle is closed."""
+        missing = list(message.topics)
+        found = list(message.found)
+        for node in (self.book.id, *self.ring.get_preds()):
+            descriptor = self.book.get(node)
+            if descriptor is None or node == message.event.node or node in message.skip:
+                continue
+            has = self.book.topics_of(node)
+            if any(topic in has for topic in missing):
+                found.append(descriptor)
+                missing = [topic for topic in missing if topic not in has]
+        origin = message.origin.id
+        onward = self.ring.get_succs()[-1] if self.ring.successors else self.book.id
+        closed = clockwise(origin, onward) <= clockwise(origin, self.book.id) or onward == origin
+        if not missing or closed:
+            self._to(message.origin, Found(message.event, tuple(found)))
+        else:
+            walk = Walk(message.event, message.origin, tuple(missing), tuple(found), message.skip)
+            self.out.send(self.ring.members[onward], walk)
+
+    def _to(self, ref: Ref, message: Any) -> None:
+        """Send, or hand over directly where it is this node itself."""
+        if ref.id == self.book.id:
+            self._handlers[type(message)](self.book.id, message)
+        else:
+            self.out.send(ref, message)
+
+    def _reply(self, sender: NodeId, message: Any) -> None:
+        known = self.ring.members.get(sender) or (self.links.links[sender].ref if sender in self.links.links else None)
+        if known is not None:
+            self.out.send(known, message)
+
+    def _describe(self) -> Descriptor:
+        """This node's descriptor, as new as its links."""
+        if self.links.changed:
+            self.links.changed = False
+            digest = self.book.me.digest
+            digest = Digest(digest.ref, digest.topics_version, digest.links_version + 1)
+            self.book.me = Descriptor(digest, self.book.me.topics, self.links.neighbours())
+        return self.book.me
+
+    def _settle(self) -> None:
+        """After each input: confirm links that came up, keep connections, tell successors and neighbours what changed."""
+        self._confirm_links()
+        if self._ring_changed:
+            self._ring_changed = False
+            self.links.successors = self.ring.successor_refs()
+            self.views.follow(self.ring.get_preds(), self.coordinator.pinned())
+            self.views.select_view()
+            self._fetch_predecessors()
+        links_changed = self.links.changed
+        me = self._describe()
+        self._keep_connections()
+        successors = self.ring.successor_refs()
+        everyone = successors != self._told_successors
+        targets = {ref.id: ref for ref in successors}
+        if everyone:
+            targets.update({node: link.ref for node, link in self.links.links.items()})
+        told = self._told & {*targets, *self.links.links}
+        for node in sorted(targets):
+            if links_changed or everyone or node not in told:
+                self.out.send(targets[node], Status(me.digest, me.neighbours, successors))
+                told.add(node)
+        self._told_successors = successors
+        self._told = told
+
+    def _confirm_links(self) -> None:
+        for node in self.links.came_up:
+            self.out.notify("link", node)
+            for asker, event, attempt in self.proposals.pop(node, ()):
+                self._to(asker, Confirmed(event, attempt, node))
+        self.links.came_up.clear()
+        for node in [node for node in self.proposals if node not in self.links.links]:
+            del self.proposals[node]
+
+    def _keep_connections(self) -> None:
+        refs = {node: self.ring.members[node] for node in (*self.ring.get_preds(), *self.ring.get_succs())}
+        refs.update({node: link.ref for node, link in self.links.links.items()})
+        for node in sorted(refs.keys() - self._connected):
+            self.out.connect(refs[node])
+        for node in sorted(self._connected - refs.keys()):
+            self.out.disconnect(node)
+        self._connected = set(refs)
