@@ -1,7 +1,7 @@
 """Backup sets from what one node knows: the four rules of the papers, over descriptors instead of arrays.
 
-`pd-weight` is shadows Alg. 12, `greedy-weight` Alg. 11; `pd-cover` and `greedy-cover` are the forms of omen 4.2. A node sees
-only its own choices, so a candidate's weight is its links plus the backup sets it already serves in here.
+`pd-weight` is shadows Alg. 12, `greedy-weight` Alg. 11; `pd-cover` and `greedy-cover` are the forms of omen 4.2. A node
+sees only its own choices, so a candidate's weight is its links plus the backup sets it already serves in here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def build_backups(
 def _cover_primal_dual(
     topics: Set[Topic], shared: Mapping[NodeId, Set[Topic]], weights: Weights, randomness: Randomness, by_weight: bool
 ) -> list[NodeId]:
-    """Pick an uncovered topic at random, then its lightest subscriber (or the one that covers most), until all is covered."""
+    """Pick an uncovered topic at random, then its lightest subscriber (or the one that covers most), until done."""
     subscribers: dict[Topic, list[NodeId]] = {}
     for node in sorted(shared):
         for topic in shared[node]:

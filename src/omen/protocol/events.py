@@ -119,4 +119,4 @@ Engine = Callable[
     list[tuple[int, int]],
 ]
 """The greedy engine as a node sees it: (topics of each node, its component label in each, degrees, rho, centre or -1)
--> new links as pairs of positions. Handed in by the driver, so that a node loads compiled code only when it first mends."""
+-> new links as pairs of positions. Handed in by the driver: a node loads compiled code only when it first mends."""

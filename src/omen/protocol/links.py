@@ -1,4 +1,4 @@
-"""The links of the overlay: both ends agree that a link exists before either counts it; planned ones are announced at once."""
+"""The links of the overlay: both ends agree that one exists before either counts it; planned ones are announced."""
 
 from __future__ import annotations
 

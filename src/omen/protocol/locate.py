@@ -1,4 +1,4 @@
-"""Finding who follows a place on the circle: ask the nearest known, then the nearest it names, until nobody is nearer."""
+"""Finding who follows a place on the circle: ask the nearest known, then the nearest it names, till none is nearer."""
 
 from __future__ import annotations
 

@@ -93,9 +93,7 @@ class Mending:
     def _attach_labels(self, nodes: Sequence[NodeId], topics_of: Sequence[Sequence[int]]) -> list[list[int]]:
         """Before a join all present subscribers of a topic are one piece; the newcomer is another."""
         assert self.centre is not None
-        return [
-            [int(node == self.centre.id)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)
-        ]
+        return [[int(node == self.centre.id)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)]
 
     def _labels(self, nodes: Sequence[NodeId], topics_of: Sequence[Sequence[int]], halo: bool) -> list[list[int]]:
         """The piece of each member in each topic, by the links that the members named."""
@@ -109,9 +107,7 @@ class Mending:
                     continue
                 for topic in common_positions(self.answers[node].mine, bits):
                     _unite(pieces[topic], node, other)
-        return [
-            [_find(pieces[topic], node) for topic in topics] for node, topics in zip(nodes, topics_of, strict=True)
-        ]
+        return [[_find(pieces[topic], node) for topic in topics] for node, topics in zip(nodes, topics_of, strict=True)]
 
 
 def _find(piece: dict[NodeId, NodeId], node: NodeId) -> NodeId:

@@ -1,4 +1,4 @@
-"""Everything nodes say to each other, and its wire form (msgpack by msgspec; lists of fields, a small number for the kind)."""
+"""Everything nodes say to each other, and its wire form: msgpack, fields as a list, a small number for the kind."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Ask(Message, frozen=True, array_like=True, tag=22):
 
 
 class Answer(Message, frozen=True, array_like=True, tag=23):
-    """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was a neighbour of a lost node."""
+    """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a lost node."""
 
     event: EventId
     attempt: int
@@ -193,7 +193,7 @@ class Arrive(Message, frozen=True, array_like=True, tag=30):
 
 
 class Walk(Message, frozen=True, array_like=True, tag=31):
-    """Walks the circle in steps of L for subscribers of topics nobody nearer knows; each node met speaks for L predecessors."""
+    """Walks the circle in steps of L for subscribers nobody nearer knows; each node met speaks for L predecessors."""
 
     event: EventId
     origin: Ref

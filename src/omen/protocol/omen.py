@@ -130,15 +130,15 @@ class OmenNode:
             Report: lambda _, message: self.coordinator.on_report(message),
             Reported: self._on_reported,
             Ask: self._on_ask,
-            Answer: lambda _, message: self.coordinator.on_answer(message),
+            Answer: lambda _, message: self.coordinator.repairer.on_answer(message),
             Inquire: lambda _, message: self.coordinator.on_inquire(message),
-            Inherit: lambda _, message: self.coordinator.on_inherit(message),
+            Inherit: lambda _, message: self.coordinator.repairer.on_inherit(message),
             Propose: self._on_propose,
-            Confirmed: self.coordinator.on_confirmed,
+            Confirmed: self.coordinator.repairer.on_confirmed,
             Handled: self._on_handled,
             Arrive: self._on_arrive,
             Walk: self._on_walk,
-            Found: lambda _, message: self.coordinator.on_found(message),
+            Found: lambda _, message: self.coordinator.repairer.on_found(message),
             Goodbye: self._on_goodbye,
             Ping: lambda sender, message: self._reply(sender, Pong(message.nonce)),
             Pong: lambda sender, message: None,
@@ -334,7 +334,7 @@ class OmenNode:
             return
         purpose, successor, met = found
         if purpose[0] == "linked":
-            self.coordinator.on_located(purpose, successor)
+            self.coordinator.repairer.on_located(purpose, successor)
         elif purpose[0] == "report":
             report = self.reports.get(purpose[1])
             if report is not None and successor is not None:
@@ -385,7 +385,7 @@ class OmenNode:
         if nearest != self.book.id:
             self.out.send(self.ring.members[nearest], message)
             return
-        self.coordinator.on_arrive(sender, message)
+        self.coordinator.on_arrive(message)
 
     def _resubscribe(self, added: Iterable[Topic], dropped: Iterable[Topic]) -> None:
         """Added topics like a join, dropped ones like a leave, for those topics only."""
@@ -424,16 +424,17 @@ class OmenNode:
     def _on_goodbye(self, sender: NodeId, message: Goodbye) -> None:
         if message.handled:
             event = EventId(message.ref.id, message.ref.incarnation, "leave")
-            self.coordinator.handled.setdefault(event, frozenset())
+            self.coordinator.docket.remember(event, frozenset())
             self.links.drop(sender)
         self._lose(message.ref.id, message.ref.incarnation)
 
     def _lose(self, node: NodeId, incarnation: int | None) -> None:
-        """A node is gone: report it where it was a neighbour, and handle or watch its event where it was a predecessor."""
+        """A node is gone: report it if it was a neighbour, handle or watch its event if it was a predecessor."""
         known = self.book.known.get(node)
         member = self.ring.members.get(node)
         link = self.links.links.get(node)
-        lives = [ref.incarnation for ref in (member, link and link.ref, known and known.digest.ref) if ref is not None]
+        refs = (member, link.ref if link else None, known.digest.ref if known else None)
+        lives = [ref.incarnation for ref in refs if ref is not None]
         life = incarnation if incarnation is not None else max(lives, default=0)
         if any(alive > life for alive in lives):
             return
@@ -578,7 +579,7 @@ class OmenNode:
         return self.book.me
 
     def _settle(self) -> None:
-        """After each input: confirm links that came up, keep connections, tell successors and neighbours what changed."""
+        """After each input: confirm links that came up, keep connections, tell others what changed."""
         self._confirm_links()
         if self._ring_changed:
             self._ring_changed = False
