@@ -134,7 +134,7 @@ class Ask(Message, frozen=True, array_like=True, tag=22):
 
 
 class Answer(Message, frozen=True, array_like=True, tag=23):
-    """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a lost node."""
+    """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a loss."""
 
     event: EventId
     attempt: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from omen.protocol.book import Book
@@ -24,6 +23,7 @@ from omen.protocol.events import (
     TimerFired,
     Topic,
 )
+from omen.protocol.gossip import Gossip
 from omen.protocol.links import Links
 from omen.protocol.locate import Locator
 from omen.protocol.mending import to_bits
@@ -61,20 +61,10 @@ from omen.protocol.messages import (
     Want,
 )
 from omen.protocol.outbox import Outbox
+from omen.protocol.reports import Reports
 from omen.protocol.ring import Ring
 from omen.protocol.sampling import Sampling
 from omen.protocol.views import Views
-
-FORMER_AT_MOST = 128
-
-
-@dataclass(slots=True)
-class OpenReport:
-    """A loss this node has to report until it hears that the gap is mended."""
-
-    topics: tuple[Topic, ...]
-    successors: list[Ref]
-    acknowledged: bool = False
 
 
 class OmenNode:
@@ -98,37 +88,36 @@ class OmenNode:
         self.ring = Ring(self.book, config)
         self.views = Views(self.book, config, randomness)
         self.links = Links(self.book, config, self.out)
+        self.gossip = Gossip(self.book, self.ring, self.views, self.links, self.sampling, config, randomness, self.out)
         self.locator = Locator(self.book, config, self.out)
         self.coordinator = Coordinator(
             self.book, self.ring, self.views, self.locator, config, randomness, engine, self.out
         )
         self.arrivals: dict[EventId, Arrive] = {}
-        self.reports: dict[EventId, OpenReport] = {}
+        self.reports = Reports(self.book, self.ring, self.coordinator, self.locator, config, self.out)
         self.proposals: dict[NodeId, list[tuple[Ref, EventId, int]]] = {}
         self.departing = False
         self.stopped = False
-        self._former: dict[NodeId, int] = {}
         self._connected: set[NodeId] = set()
         self._told_successors: tuple[Ref, ...] = ()
         self._told: set[NodeId] = set()
-        self._ring_changed = False
         self._now: Time = 0
         self._offset = 0
         self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
             Shuffle: self.sampling.on_shuffle,
             ShuffleReply: lambda _, message: self.sampling.on_reply(message),
-            Offer: self._on_offer,
-            Details: lambda _, message: self._learn(message.descriptors),
-            Want: self._on_want,
+            Offer: self.gossip.on_offer,
+            Details: lambda _, message: self.gossip.learn(message.descriptors),
+            Want: lambda _, message: self.gossip.on_want(message),
             Locate: self._on_locate,
             Located: self._on_located,
-            Status: self._on_status,
+            Status: self.gossip.on_status,
             LinkOpen: self._on_link_open,
             LinkOk: self._on_link_ok,
             LinkSeen: lambda sender, _: self.links.on_seen(sender),
             LinkClose: self.links.on_close,
             Report: lambda _, message: self.coordinator.on_report(message),
-            Reported: self._on_reported,
+            Reported: lambda _, message: self.reports.on_reported(message),
             Ask: self._on_ask,
             Answer: lambda _, message: self.coordinator.repairer.on_answer(message),
             Inquire: lambda _, message: self.coordinator.on_inquire(message),
@@ -167,7 +156,7 @@ class OmenNode:
         for ref in self._random.sample(others, min(self.config.sample_size, len(others))):
             self.sampling.add(ref)
         self._contacts = ()
-        self._ring_changed = True
+        self.gossip.ring_changed = True
 
     def start(self, now: Time) -> Sequence[Output]:
         """Begin: gossip at a random time in each interval, and join where there is whom to join."""
@@ -215,108 +204,22 @@ class OmenNode:
         elif kind == "arrive":
             self._arrive_again(key[1])
         elif kind == "report":
-            self._report(key[1])
+            self.reports.report(key[1])
         elif kind == "join" and not self.ring.members:
             self._join()
         elif kind == "depart":
             self._say_goodbye(handled=False)
 
     def _round(self) -> None:
-        """Once in each interval (Alg. 3): shuffle, and swap digests with a peer from ring or view."""
+        """Once in each interval of T_wait (Alg. 3)."""
         self.book.expire(self._now)
-        self.views.next_round()
-        self.sampling.shuffle()
-        partner = self._choose_partner()
-        if partner is not None:
-            self.out.send(partner, Offer(self._buffer(), (), reply=False))
-        self._fetch_predecessors()
-        if not self.config.global_view:
-            self.book.retain({*self.ring.members, *self.links.links, *self.views.get_view()})
+        self.gossip.exchange()
         self._set_round_timer(self.config.gossip_period - self._offset)
 
     def _set_round_timer(self, to_next_interval: Time) -> None:
         """A random time in the next interval (Alg. 3 line 1)."""
         self._offset = self._random.randrange(self.config.gossip_period)
         self.out.set_timer("round", to_next_interval + self._offset)
-
-    def _choose_partner(self) -> Ref | None:
-        ring = sorted(self.ring.members)
-        view = sorted(node for node in self.views.get_view() if node in self.book.known)
-        if view and (not ring or self._random.randrange(2)):
-            return self.book.known[view[self._random.randrange(len(view))]].digest.ref
-        return self.ring.members[ring[self._random.randrange(len(ring))]] if ring else None
-
-    def _buffer(self) -> tuple[Digest, ...]:
-        """Self, view and random sample (Alg. 3 line 3), each as a digest."""
-        nodes = {*self.views.get_view(), *self.ring.members}
-        known = self.book.known
-        digests = [known[node].digest for node in sorted(nodes) if node in known]
-        have = {digest.ref.id for digest in digests}
-        strangers = [
-            *(ref for node, ref in sorted(self.ring.members.items()) if node not in have),
-            *(ref for node, (ref, _) in sorted(self.sampling.view.items()) if node not in have and node not in nodes),
-        ]
-        return (self.book.me.digest, *digests, *(Digest(ref, 0, 0) for ref in strangers))
-
-    def _on_offer(self, sender: NodeId, message: Offer) -> None:
-        want: list[NodeId] = []
-        for digest in message.digests:
-            ref = digest.ref
-            if self.ring.consider(ref):
-                self._ring_changed = True
-            if self.book.lacks(digest) and (self._is_useful(ref.id) or self.views.wants(digest)):
-                want.append(ref.id)
-        reply_to = message.digests[0].ref if message.digests else None
-        if reply_to is None or reply_to.id != sender:
-            return
-        if not message.reply:
-            self.out.send(reply_to, Offer(self._buffer(), tuple(want), reply=True))
-        elif want:
-            self.out.send(reply_to, Want(self.ref, tuple(want)))
-        self._give(reply_to, message.want)
-
-    def _is_useful(self, node: NodeId) -> bool:
-        return node in self.book.known or node in self.ring.members or node in self.links.links
-
-    def _on_want(self, _: NodeId, message: Want) -> None:
-        self._give(message.asker, message.ids)
-
-    def _give(self, to: Ref, ids: Iterable[NodeId]) -> None:
-        found = [descriptor for node in ids if (descriptor := self.book.get(node)) is not None]
-        if found:
-            self.out.send(to, Details(tuple(found)))
-
-    def _learn(self, descriptors: Iterable[Descriptor]) -> None:
-        news = []
-        for descriptor in descriptors:
-            if self.book.learn(descriptor):
-                news.append(descriptor.digest.ref.id)
-            self.views.remember_seen(descriptor.digest)
-            if self.ring.consider(descriptor.digest.ref):
-                self._ring_changed = True
-        if news:
-            self.views.note_news(news)
-            self.views.select_view()
-
-    def _fetch_predecessors(self) -> None:
-        for node in self.ring.get_preds():
-            if node not in self.book.known:
-                self.out.send(self.ring.members[node], Want(self.ref, (node,)))
-
-    def _on_status(self, sender: NodeId, message: Status) -> None:
-        digest = message.digest
-        known = self.book.known.get(digest.ref.id)
-        same_topics = known is not None and (known.digest.ref, known.digest.topics_version) == (
-            digest.ref,
-            digest.topics_version,
-        )
-        if known is not None and same_topics:
-            self._learn((Descriptor(digest, known.topics, message.neighbours),))
-        elif self.book.lacks(digest):
-            self.out.send(digest.ref, Want(self.ref, (digest.ref.id,)))
-        link = self.links.links.get(sender)
-        if link is not None:
-            link.successors = message.successors
 
     def _on_locate(self, sender: NodeId, message: Locate) -> None:
         nodes = [*self.ring.members.values(), *(ref for ref, _ in self.sampling.view.values())]
@@ -336,10 +239,7 @@ class OmenNode:
         if purpose[0] == "linked":
             self.coordinator.repairer.on_located(purpose, successor)
         elif purpose[0] == "report":
-            report = self.reports.get(purpose[1])
-            if report is not None and successor is not None:
-                report.successors = [successor]
-                self._report(purpose[1])
+            self.reports.on_located(purpose[1], successor)
         elif purpose[0] == "join":
             self._take_place(met)
 
@@ -352,11 +252,11 @@ class OmenNode:
         for ref in met:
             self.ring.consider(ref)
             self.sampling.add(ref)
-        self._ring_changed = True
+        self.gossip.ring_changed = True
         if not self.ring.members:
             return
         for node in sorted(self.ring.members):
-            self.out.send(self.ring.members[node], Offer(self._buffer(), (), reply=False))
+            self.gossip.offer(self.ring.members[node])
         event = EventId(self.book.id, self.ref.incarnation, "join")
         self._arrive(Arrive(event, self.book.me, self.book.me.topics, ()))
 
@@ -378,9 +278,7 @@ class OmenNode:
 
     def _on_arrive(self, sender: NodeId, message: Arrive) -> None:
         """Only the nearest successor handles it; who knows a nearer one passes it on."""
-        self._learn((message.descriptor,))
-        if self.ring.consider(message.descriptor.digest.ref):
-            self._ring_changed = True
+        self.gossip.learn((message.descriptor,))
         nearest = self.ring.nearest_successor_of(message.event.node)
         if nearest != self.book.id:
             self.out.send(self.ring.members[nearest], message)
@@ -446,59 +344,20 @@ class OmenNode:
         self.views.note_loss(node)
         self._connected.discard(node)
         if self.ring.drop(node):
-            self._ring_changed = True
+            self.gossip.ring_changed = True
         if link is not None:
             self.links.drop(node)
-            self._remember_former(node, life)
         if was_predecessor and known is not None:
             self.coordinator.on_loss(known, backups)
         self.coordinator.on_node_lost(node)
-        if link is not None and self.config.remedies.former_neighbours_report:
-            event = EventId(node, life, "leave")
-            self.reports[event] = OpenReport(topics, list(link.successors))
-            self._report(event)
+        if link is not None:
+            self.reports.on_neighbour_lost(Ref(node, life, ""), topics, link.successors)
         for event in list(self.arrivals):
             if not self.departing or event.kind == "leave":
                 self._arrive_again(event)
 
-    def _remember_former(self, node: NodeId, incarnation: int) -> None:
-        if len(self._former) >= FORMER_AT_MOST:
-            del self._former[next(iter(self._former))]
-        self._former[node] = incarnation
-
-    def _report(self, event: EventId) -> None:
-        """Name oneself to the lost node's present successor; go on down the list, then search the circle."""
-        report = self.reports.get(event)
-        if report is None:
-            return
-        if report.acknowledged:
-            report.acknowledged = False
-        message = Report(event, self.ref, report.topics)
-        if self.ring.is_coordinator(event.node) or not self.ring.members:
-            self.coordinator.on_report(message)
-            return
-        while report.successors and self.book.is_dead(report.successors[0]):
-            report.successors.pop(0)
-        if report.successors:
-            first = report.successors.pop(0)
-            if first.id == self.book.id:
-                self.coordinator.on_report(message)
-            else:
-                self.out.send(first, message)
-            self.out.set_timer(("report", event), self.config.answer_timeout)
-        else:
-            self.locator.search(event.node, ("report", event), self.ring.members.values())
-            self.out.set_timer(("report", event), self.config.answer_timeout * self.config.attempts)
-
-    def _on_reported(self, _: NodeId, message: Reported) -> None:
-        """Heard: wait for the news that it is handled, and report again if it does not come."""
-        report = self.reports.get(message.event)
-        if report is not None:
-            report.acknowledged = True
-            self.out.set_timer(("report", message.event), self.config.standby_timeout)
-
     def _on_handled(self, _: NodeId, message: Handled) -> None:
-        self.reports.pop(message.event, None)
+        self.reports.close(message.event)
         mine = self.arrivals.pop(message.event, None)
         if mine is not None:
             self.out.notify("arrived", message.event)
@@ -514,7 +373,7 @@ class OmenNode:
         asked = message.topics
         neighbours = self.links.up()
         links = tuple((node, to_bits(asked, self.book.topics_of(node))) for node in neighbours)
-        former = any(self._former.get(ref.id, -1) >= ref.incarnation for ref in message.lost)
+        former = any(self.reports.was_linked(ref) for ref in message.lost)
         mine = to_bits(asked, self.book.topics_of(self.book.id))
         answer = Answer(message.event, message.attempt, self.ref, mine, len(self.links.links), links, former)
         self._to(message.asker, answer)
@@ -529,11 +388,11 @@ class OmenNode:
             waiting.append((message.asker, message.event, message.attempt))
 
     def _on_link_open(self, _: NodeId, message: LinkOpen) -> None:
-        self._learn((message.descriptor,))
+        self.gossip.learn((message.descriptor,))
         self.links.on_open(message)
 
     def _on_link_ok(self, _: NodeId, message: LinkOk) -> None:
-        self._learn((message.descriptor,))
+        self.gossip.learn((message.descriptor,))
         self.links.on_ok(message)
 
     def _on_walk(self, _: NodeId, message: Walk) -> None:
@@ -581,12 +440,12 @@ class OmenNode:
     def _settle(self) -> None:
         """After each input: confirm links that came up, keep connections, tell others what changed."""
         self._confirm_links()
-        if self._ring_changed:
-            self._ring_changed = False
+        if self.gossip.ring_changed:
+            self.gossip.ring_changed = False
             self.links.successors = self.ring.successor_refs()
             self.views.follow(self.ring.get_preds(), self.coordinator.pinned())
             self.views.select_view()
-            self._fetch_predecessors()
+            self.gossip.fetch_predecessors()
         links_changed = self.links.changed
         me = self._describe()
         self._keep_connections()

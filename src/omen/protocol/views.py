@@ -1,4 +1,4 @@
-"""The local view (omen 4.3, Algs. 2-4): for each predecessor v' its backups B(v'), neighbours N(v') and ready flag R(v')."""
+"""The local view (omen 4.3, Algs. 2-4): for each predecessor v' backups B(v'), neighbours N(v'), ready flag R(v')."""
 
 from __future__ import annotations
 
