@@ -1,7 +1,7 @@
 """Who wants which topic.
 
-Nodes and topics are known inside by codes 0..n-1, given in label order (numbers by value, strings by code point), so that
-"the lowest node" of the papers' tie rules is the lowest label. Labels appear only at the edge.
+Nodes and topics are known inside by codes 0..n-1, given in label order (numbers by value, strings by code point), so
+that "the lowest node" of the papers' tie rules is the lowest label. Labels appear only at the edge.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def label_array(values: Iterable[Any] | npt.NDArray[Any], what: str = "label") -
     kinds = {type(value) for value in array.tolist()}
     if kinds == {str}:
         return array.astype(object, copy=False)
+    if all(issubclass(kind, str) for kind in kinds):
+        return np.array([str(value) for value in array.tolist()], dtype=object)
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return array.astype(np.int64)
@@ -50,6 +52,12 @@ def label_array(values: Iterable[Any] | npt.NDArray[Any], what: str = "label") -
             raise InvalidInput(f"a {what} is beyond 64 bits: use text labels") from None
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise InvalidInput(f"{what}s must be all whole numbers or all text, found {names}")
+
+
+def plain(labels: Labels, code: int) -> Label:
+    """One label as a plain int or str, as messages show it."""
+    label: Label = labels[[code]].tolist()[0]
+    return label
 
 
 def encode(labels: Labels, values: Labels) -> npt.NDArray[np.int64]:
@@ -66,16 +74,27 @@ def label_keys(labels: Labels) -> npt.NDArray[np.uint64]:
     """A 64-bit key for each label that depends on the label alone: what randomness is keyed by wherever it runs."""
     if labels.dtype != object:
         return labels.astype(np.int64).view(np.uint64)
-    digests = b"".join(hashlib.blake2b(label.encode(), digest_size=8).digest() for label in labels)
+    digests = b"".join(
+        hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=8).digest() for label in labels
+    )
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
+def distinct(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The keys sorted, each once. By sorting: numpy's `unique` hashes, which takes many times as long on millions."""
+    ordered = np.sort(keys)
+    first = np.ones(ordered.size, dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
 def group(keys: npt.NDArray[Any], values: npt.NDArray[Any], groups: int) -> tuple[Offsets, Codes]:
-    """Compressed rows: values of key k, ascending, stand at values[offsets[k]:offsets[k + 1]]."""
-    order = np.lexsort((values, keys))
+    """Compressed rows: values of key k, ascending, stand at values[offsets[k]:offsets[k + 1]]. Both are codes."""
+    span = int(values.max(initial=0)) + 1
+    ordered = np.sort(keys.astype(np.int64) * span + values)
     offsets = np.zeros(groups + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=groups), out=offsets[1:])
-    return offsets, np.ascontiguousarray(values[order], dtype=np.int32)
+    return offsets, (ordered % span).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +128,7 @@ class Interests:
             node_labels = np.unique(label_array(nodes, "node"))
             node_codes = encode(node_labels, node_values)
             if node_codes.size and node_codes.min() < 0:
-                missing = node_values[int(np.argmin(node_codes))]
+                missing = plain(node_values, int(np.argmin(node_codes)))
                 raise InvalidInput(f"node {missing!r} has topics but is not among the nodes given")
         topic_labels, topic_codes = np.unique(topic_values, return_inverse=True)
         return cls.from_codes(node_labels, topic_labels, node_codes, topic_codes)
@@ -119,9 +138,8 @@ class Interests:
         cls, nodes: Labels, topics: Labels, node_codes: npt.NDArray[Any], topic_codes: npt.NDArray[Any]
     ) -> Interests:
         """From sorted labels and pairs of codes into them. Doubles are merged."""
-        pair_keys = node_codes.astype(np.int64) * max(topics.size, 1) + topic_codes
-        pair_keys = np.unique(pair_keys)
-        node_codes, topic_codes = np.divmod(pair_keys, max(topics.size, 1))
+        pair_keys = node_codes.astype(np.int64) * max(topics.size, 1) + topic_codes.astype(np.int64)
+        node_codes, topic_codes = np.divmod(distinct(pair_keys), max(topics.size, 1))
         node_offsets, node_topics = group(node_codes, topic_codes, nodes.size)
         topic_offsets, topic_nodes = group(topic_codes, node_codes, topics.size)
         return cls(nodes, topics, node_offsets, node_topics, topic_offsets, topic_nodes)
@@ -197,9 +215,7 @@ class Interests:
     __hash__ = None  # type: ignore[assignment]  # holds arrays: compared by content, never a key
 
     def __repr__(self) -> str:
-        return (
-            f"Interests({self.node_count} nodes, {self.topic_count} topics, {self.subscription_count} subscriptions)"
-        )
+        return f"Interests({self.node_count} nodes, {self.topic_count} topics, {self.subscription_count} subscriptions)"
 
 
 def _columns(pairs: Iterable[tuple[Any, Any]] | tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> tuple[Labels, Labels]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.errors import InvalidInput
-from omen.interests import Codes, Label, Labels, Offsets, encode, group, label_array
+from omen.interests import Codes, Label, Labels, Offsets, distinct, encode, group, label_array, plain
 
 if TYPE_CHECKING:
     import networkx
@@ -35,8 +35,8 @@ class Overlay:
             raise InvalidInput("a link names a node that does not exist")
         loops = np.flatnonzero(low == high)
         if loops.size:
-            raise InvalidInput(f"node {nodes[low[loops[0]]]!r} is linked to itself")
-        keys = np.unique(low * max(nodes.size, 1) + high)
+            raise InvalidInput(f"node {plain(nodes, int(low[loops[0]]))!r} is linked to itself")
+        keys = distinct(low * max(nodes.size, 1) + high)
         low, high = np.divmod(keys, max(nodes.size, 1))
         return cls(nodes, low.astype(np.int32), high.astype(np.int32))
 
@@ -49,16 +49,19 @@ class Overlay:
         """
         labels = np.unique(label_array(nodes, "node"))
         pairs = list(links)
+        if any(len(pair) != 2 for pair in pairs):
+            raise InvalidInput("each link must hold exactly two nodes")
         ends = label_array([end for pair in pairs for end in pair], "node")
         codes = encode(labels, ends)
         if codes.size and codes.min() < 0:
-            raise InvalidInput(f"a link names node {ends[int(np.argmin(codes))]!r}, which is not among the nodes")
+            missing = plain(ends, int(np.argmin(codes)))
+            raise InvalidInput(f"a link names node {missing!r}, which is not among the nodes")
         return cls.from_codes(labels, codes[0::2], codes[1::2])
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Overlay:
-        """From a networkx graph; its vertices are the node labels."""
-        return cls.from_links(graph.nodes, graph.edges)
+        """From a networkx graph of any kind; its vertices are the node labels, parallel edges are one link."""
+        return cls.from_links(graph.nodes, graph.edges())
 
     @classmethod
     def from_pandas(cls, frame: pandas.DataFrame, nodes: Iterable[Label] | Labels) -> Overlay:

@@ -61,9 +61,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "no k - 1 losses cut a topic; a Harary graph for each topic in one node order",
             _KTCO,
         ),
-        Algorithm(
-            "cycle-pt", design_cycle_pt, (_SEED,), 2, "a ring for each topic, each in an order of its own", _KTCO
-        ),
+        Algorithm("cycle-pt", design_cycle_pt, (_SEED,), 2, "a ring for each topic, each in a random order", _KTCO),
         Algorithm("ring-pt", design_ring_pt, (), 2, "a ring for each topic, in label order", _SPIDERCAST),
     )
 }

@@ -13,9 +13,9 @@ def design_gm2(interests: Interests) -> Overlay:
     """GM2: add the link whose ends lack a common block in most topics, until every topic is one block.
 
     Paper: Chen, Vitenberg, Jacobsen (kTCO), Alg. 1. Guarantee: 2-topic-connected; links within O(U + log |V||T|) of the
-    fewest possible, U being the most subscribers of a topic. Cost: the paper's bound is O(|V|^4 |T|); ours is lazy by row
-    over block-cut forests and asks each node's row a few times in the whole run, O(subscriptions + 64 |V|) memory.
-    Deviation: none in the result; ties, which the paper leaves open, go to the lowest pair.
+    fewest possible, U being the most subscribers of a topic. Cost: the paper's bound is O(|V|^4 |T|); ours is lazy by
+    row over block-cut forests and evaluates each node's row a few times in the whole run; O(subscriptions + 64 |V|)
+    memory. Deviation: none in the result; ties, which the paper leaves open, go to the lowest pair.
     """
     from omen.kernels.biconnected import CACHE_LENGTH, DENSE_DIVISOR, gm2_links
     from omen.overlay import Overlay

@@ -15,10 +15,10 @@ IGNORE_DEGREES = 0.0
 def design_gm(interests: Interests) -> Overlay:
     """GM (Greedy Merge): add the link that removes most topic components, until every topic is connected.
 
-    Paper: Chockler, Melamed, Tock, Vitenberg, as stated by Onus and Richa (Low-ODA). Guarantee: topic-connected, average
-    degree within O(log |V||T|) of the least; the maximum degree may be |V| where a constant one is possible. Cost: a
-    lazy search by row, a few evaluations of each node's row; O(subscriptions + 64 |V|) memory. Deviation: none in the
-    result; ties, which the papers leave open, go to the lowest pair, here and in the two others.
+    Paper: Chockler, Melamed, Tock, Vitenberg, as stated by Onus and Richa (Low-ODA). Guarantee: topic-connected,
+    average degree within O(log |V||T|) of the least; the maximum degree may be |V| where a constant one is possible.
+    Cost: a lazy search by row, a few evaluations of each node's row; O(subscriptions + 64 |V|) memory. Deviation: none
+    in the result; ties, which the papers leave open, go to the lowest pair, here and in the two others.
     """
     return _design_greedily(interests, IGNORE_DEGREES)
 
@@ -34,7 +34,7 @@ def design_minmax_oda(interests: Interests) -> Overlay:
 
 
 def design_low_oda(interests: Interests, rho: float) -> Overlay:
-    """Low-ODA(rho): the best link that spares the maximum degree, unless the best of all removes over rho times as many.
+    """Low-ODA(rho): the best link that spares the maximum degree, unless the best of all is over rho times better.
 
     Paper: Onus and Richa, Low-ODA(k), whose k the later papers and we call rho. Guarantee: topic-connected, average
     degree within O(rho log |V||T|) and maximum degree within O(|V|/rho log |V||T|) of the least. Low-ODA(1) is GM with

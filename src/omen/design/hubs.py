@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 def design_cd_oda(interests: Interests) -> Overlay:
     """CD-ODA: the next hub is the node with most neighbours n_u.
 
-    Paper: Onus and Richa, section VI (there from an earlier paper of theirs). Guarantee: topic-connected, topic
-    diameters at most 2; no bound on degrees. Repeatedly choose a hub, link it to every other node that shares a topic not yet
-    covered, and call the hub's topics covered. Cost: the paper's O(|V|^2 |T|) at worst; a node's neighbours are counted
-    again only when it leads on its bound. Reading: u is no neighbour of itself, only topics not yet covered count, ties go
-    to the lowest node, and we stop once no topic with two subscribers is left.
+    Paper: Onus and Richa (Low-ODA), section VI, from an earlier paper of theirs. Guarantee: topic-connected, topic
+    diameters at most 2; no bound on degrees. Repeatedly choose a hub, link it to every other node that shares a topic
+    not yet covered, and call the hub's topics covered. Cost: the paper's O(|V|^2 |T|) at worst; a node's neighbours are
+    counted again only when it leads on its bound. Reading: u is no neighbour of itself, only topics not yet covered
+    count, ties go to the lowest node, and we stop once no uncovered topic has two subscribers.
     """
     from omen.kernels.hubs import MOST_NEIGHBOURS
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from omen.errors import InvalidInput
 
@@ -86,10 +86,10 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 def _number(value: object, kind: type[int] | type[float]) -> Value | None:
     """The value as a number of this kind, None where it is not one. Integers stay exact; nan is no number."""
-    if isinstance(value, bool) or not hasattr(value, "__float__") and not isinstance(value, str):
+    if isinstance(value, bool) or not isinstance(value, (str, SupportsFloat)):
         return None
     try:
-        number = kind(value)  # type: ignore[arg-type]  # whatever int() and float() take
+        number: Value = kind(value)  # type: ignore[arg-type]  # whatever int() and float() take
     except (ValueError, TypeError, OverflowError):
         return None
     if not isinstance(value, str) and number != value:

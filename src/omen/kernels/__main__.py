@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from omen.kernels import compile_all, module_names
+import time
 
-names = module_names()
-total = 0.0
-for done, (name, seconds) in enumerate(compile_all(), start=1):
-    total += seconds
-    print(f"kernels {done}/{len(names)}: {name} {seconds:.1f} s", flush=True)
-print(f"{len(names)} kernel modules ready in {total:.1f} s")
+from omen.kernels.building import compile_all, module_names
+
+
+def main() -> None:
+    started = time.perf_counter()
+    count = len(module_names())
+    for done, (name, seconds) in enumerate(compile_all(), start=1):
+        print(f"kernels {done}/{count}: {name} {seconds:.1f} s", flush=True)
+    print(f"{count} kernel modules ready in {time.perf_counter() - started:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -26,7 +26,8 @@ class Forests(NamedTuple):
     """The instance, and the block-cut forest of each topic t at [starts[t], starts[t + 1]) of blocks, aboves, rings.
 
     A topic held by more than n / dense_divisor nodes is dense: slot = node code, so that a row compares as one vector;
-    slots without a subscriber have block -1. Elsewhere slot = place among the subscribers. `slots` goes with node_topics.
+    slots without a subscriber have block -1. Elsewhere slot = place among the subscribers. `slots` is parallel to
+    node_topics.
     `unsettled[t]` is 2 trees + blocks - 3: falls with every link that matters, and is 0 once all share one block.
     """
 
@@ -44,11 +45,11 @@ class Forests(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What is known of each row u: a bound on all its pairs, and its best pairs by ascending v with their last estimates."""
+    """What is known of each row u: a bound on all its pairs, and the best of them by ascending v."""
 
     bound: Codes
     candidates: Codes
-    weights: Codes
+    weights: Codes  # their last known estimates
     kept: Codes
     rest: Codes  # bound on the pairs not kept
     tied: npt.NDArray[np.bool_]  # more pairs than fit are at the bound; those not kept have a higher v
@@ -198,7 +199,7 @@ def evaluate_row(u: int, forests: Forests, rows: Rows, scratch: Scratch) -> None
 
 @compiled()
 def estimate(v: int, slot_of_topic: Codes, forests: Forests) -> int:
-    """estimate(u, v): shared topics in which no block holds both. `slot_of_topic` belongs to u."""
+    """In how many shared topics no block holds both u and v. `slot_of_topic` is u's."""
     total = 0
     for i in range(forests.node_offsets[v], forests.node_offsets[v + 1]):
         t = forests.node_topics[i]
@@ -226,7 +227,7 @@ def search_kept(u: int, level: int, forests: Forests, rows: Rows, slot_of_topic:
 
 @compiled()
 def search_row(u: int, level: int, forests: Forests, rows: Rows, scratch: Scratch) -> int:
-    """The lowest v > u with estimate(u, v) == level, where no pair of u exceeds level; or -1, and bound[u] is lowered."""
+    """The lowest v > u with estimate(u, v) == level, the bound of u's row; or -1, and the bound is lowered."""
     if rows.rest[u] < level or rows.tied[u]:
         v = search_kept(u, level, forests, rows, scratch.slot_of_topic)
         if v >= 0:
@@ -326,7 +327,7 @@ def gm2_links(
     )
     ends = np.empty(2 * n + 2, np.int32)
     found = 0
-    stamp = np.int64(1)
+    stamp: int = np.int64(1)  # type: ignore[assignment]  # typed for numba, so that one add_link serves
     level = highest(rows.bound)
     while level > 0:
         # Rows passed over on this level cannot come back to it, so one ascending walk meets the lowest pair each time.

@@ -7,8 +7,8 @@ child of exactly one block and every block hangs under exactly one vertex:
 - `above[a]`  the vertex that block hangs under; a root holds minus the size of its tree;
 - `ring[a]`   the next child of the same block, round and round.
 
-Two vertices share a block iff they are children of one block or one is the vertex above the other: O(1), no search. Labels are
-rewritten eagerly when blocks merge, because rows of them are read far more often than links are added.
+Two vertices share a block iff they are children of one block or one is the vertex above the other: O(1), no search.
+Labels are rewritten eagerly when blocks merge, because rows of them are read far more often than links are added.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def link_in_topic(
             hang(block, above, ring, path_b, length_b, a)
             above[root_a] = total
         return JOINED
-    # The cycle closed by the link runs up both paths to the vertex where they meet: its blocks become one, under that vertex.
+    # The cycle that the link closes runs up both paths to the vertex where they meet: its blocks become one, under that
+    # vertex.
     top = at
     length_a = 0
     while path_a[length_a] != top:

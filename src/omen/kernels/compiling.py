@@ -1,8 +1,8 @@
 """How every kernel is compiled: one signature each, given up front, kept in numba's cache.
 
-A kernel is loaded from the cache, or compiled, when its module is imported. numba's own cache knows a kernel by the text of
-its own module; ours also by the text of every kernel module it takes helpers from, so that a changed helper is never
-answered with machine code that still holds the old one.
+A kernel is loaded from the cache, or compiled, when its module is imported. numba's own cache knows a kernel by the
+text of its own module; ours also by the text of every kernel module it takes helpers from, so that a changed helper is
+never answered with machine code that still holds the old one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +25,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 COLD_SECONDS = 40  # all kernels on two cores of 2020s hardware; said to whoever has to wait for it
 
 _HERE = Path(__file__).parent
-_IMPORT = re.compile(rb"^\s*from omen\.kernels(?:\.(\w+) import| import (.+))", re.MULTILINE)
+_IMPORT = re.compile(rb"^\s*from omen\.kernels(?:\.(\w+) import| import (\([^)]*\)|.+))", re.MULTILINE)
 _told = False
 
 
@@ -70,31 +71,36 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]  # numba carries no typ
             found = super().load_overload(sig, target_context)
         except Exception:  # a damaged cache entry is one that is not there
             found = None
+            with suppress(OSError):
+                self.flush()
         if found is None:
             announce(f"compiling kernels for this machine, once: about {COLD_SECONDS} s")
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        try:
+        with suppress(
+            OSError
+        ):  # disk full or folder gone: the kernel works all the same, and is compiled again next time
             super().save_overload(sig, data)
-        except OSError:  # disk full or folder gone: the kernel works all the same, and is compiled again next time
-            return
+
+
+def imported_modules(module: Path) -> set[str]:
+    """The names of the kernel modules that a module imports, by its text."""
+    found = _IMPORT.findall(module.read_bytes())
+    return {name.decode() for one, several in found for name in re.findall(rb"\w+", one or several)}
 
 
 @cache
 def _stamp(module: Path) -> str:
     """What the machine code of a module's kernels depends on, apart from numba and the processor."""
-    seen: dict[Path, bytes] = {}
+    seen: set[Path] = set()
     waiting = [module]
     while waiting:
         path = waiting.pop()
-        if path in seen or not path.is_file():
-            continue
-        seen[path] = path.read_bytes()
-        for one, several in _IMPORT.findall(seen[path]):
-            names = re.findall(rb"\w+", one or several)
-            waiting.extend(_HERE / f"{name.decode()}.py" for name in names)
+        if path not in seen and path.is_file():
+            seen.add(path)
+            waiting.extend(_HERE / f"{name}.py" for name in imported_modules(path))
     digest = hashlib.sha256(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
     for path in sorted(seen):
-        digest.update(path.name.encode() + b"\0" + seen[path])
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

@@ -1,9 +1,9 @@
 """CD-ODA, CD-ODA-I and CD-ODA-II (Onus, Richa, section VI): every topic a star around a hub.
 
-Each node has a score, a fraction. While topics are covered, weighted neighbours w_u are kept exactly; neighbours n_u cannot
-be, but they only fall, and by at most the topic's other subscribers for each topic covered. So n_u is known between two
-bounds, a score is known from above, and n_u is counted again only for a node that leads on its bound. Exact, since the
-leader is chosen only once its own score is counted.
+Each node has a score, a fraction. While topics are covered, weighted neighbours w_u are kept exactly; neighbours n_u
+cannot be, but they only fall, and by at most the topic's other subscribers for each topic covered. So n_u is known
+between two bounds, a score is known from above, and n_u is counted again only for a node that leads on its bound. This
+is exact, since the leader is chosen only once its own score is counted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def count_neighbours(
     topic_offsets: Offsets,
     topic_nodes: Codes,
     covered: npt.NDArray[np.bool_],
-    seen: Codes,
+    seen: Offsets,
     stamp: int,
 ) -> int:
     """n_u; leaves `stamp` in `seen` at u and at each of its neighbours."""
@@ -133,7 +133,7 @@ def hub_links(
     n = node_offsets.size - 1
     covered = np.zeros(topic_offsets.size - 1, np.bool_)
     seen = np.full(n, -1, np.int64)
-    stamp = np.int64(0)
+    stamp = 0
     scores = open_scores(node_offsets, node_topics, topic_offsets, rule)
     ends = np.empty(2 * topic_nodes.size, np.int32)  # a topic's star takes fewer links than it has subscribers
     found = 0

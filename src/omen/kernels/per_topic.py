@@ -26,7 +26,7 @@ def harary_size(k: int, n: int) -> int:
 
 @compiled("int64(int32, int32, int64)")
 def link_key(a: int, b: int, n: int) -> int:
-    return np.int64(min(a, b)) * n + np.int64(max(a, b))
+    return min(a, b) * n + max(a, b)
 
 
 @compiled()
@@ -44,8 +44,8 @@ def join_at_distance(members: Codes, distance: int, starts: int, n: int, keys: O
 def harary_keys(topic_offsets: Offsets, topic_nodes: Codes, n: int, k: int) -> Offsets:
     """The links of H(k, n_t) on each topic's subscribers, taken in the order they stand in topic_nodes.
 
-    Everyone is joined to the k // 2 next ones, round and round. Odd k adds the chords across the circle, one from each of
-    the first half of the members; an odd number of members rounds the half up and the chord's length down.
+    Everyone is joined to the k // 2 next ones, round and round. Odd k adds the chords across the circle, one from each
+    of the first half of the members; an odd number of members rounds the half up and the chord's length down.
     """
     total = 0
     for t in range(topic_offsets.size - 1):

@@ -145,20 +145,6 @@ def summarise(topics: DataFrame, degrees: DataFrame, k: int = 1) -> Evaluation:
     )
 
 
-def require_known_links(nodes: DataFrame, overlay: DataFrame, where: str) -> None:
-    """Refuse missing ends and loops, before anything is computed from them."""
-    u, v = F.col("u"), F.col("v")
-    if (kinds := {nodes.schema["node"].dataType, *(overlay.schema[end].dataType for end in "uv")}) and len(kinds) > 1:
-        names = ", ".join(sorted(kind.simpleString() for kind in kinds))
-        raise InvalidInput(f"{where}: nodes are labelled by numbers in one table and by text in the other ({names})")
-    bad = overlay.filter(u.isNull() | v.isNull() | (u == v)).select("u", "v").head(1)
-    if bad:
-        row = bad[0]
-        missing = row.u is None or row.v is None
-        what = "a link has no end" if missing else f"node {row.u!r} is linked to itself"
-        raise InvalidInput(f"{where}: {what}; a link joins two different nodes")
-
-
 def require_known_nodes(degrees: DataFrame, where: str) -> None:
     """Refuse an overlay that names a node outside the workload."""
     unknown = degrees.filter("not known").select("node").orderBy("node").head(1)

@@ -23,7 +23,7 @@ CHUNK_ROWS = 1 << 20
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch], key: str, at_least: int = CHUNK_ROWS) -> Iterator[pa.Table]:
-    """Tables of whole groups, of `at_least` rows each but for the last, from batches sorted by the column `key`."""
+    """Tables of whole groups, from batches sorted by the column `key`; given out once `at_least` rows are held."""
     held: list[pa.RecordBatch] = []
     rows, cut = 0, 0  # rows held, and where the last group among them begins
     last: Any = None

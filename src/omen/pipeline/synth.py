@@ -41,9 +41,6 @@ class Synthesis:
         """How many subscriptions are to be expected."""
         return self.nodes * mean_size(self.sizes)
 
-    @property
-    def block_nodes(self) -> int:
-        return max(1, min(self.nodes, int(BLOCK_ROWS / max(mean_size(self.sizes), 1.0))))
 
 
 def mean_size(sizes: Sizes) -> float:
@@ -52,12 +49,15 @@ def mean_size(sizes: Sizes) -> float:
     return float(sizes.smallest + (np.arange(chances.size) * chances).sum())
 
 
-def synthesise_rows(spark: SparkSession, synthesis: Synthesis, partitions: int | None = None) -> DataFrame:
+def synthesise_rows(
+    spark: SparkSession, synthesis: Synthesis, partitions: int | None = None, block_rows: int = BLOCK_ROWS
+) -> DataFrame:
     """(node, topic), sorted, from nodes 0..nodes-1."""
     check_synthesis(synthesis.nodes, synthesis.topics, synthesis.sizes, synthesis.seed)
-    blocks = -(-synthesis.nodes // synthesis.block_nodes)
+    block_nodes = max(1, min(synthesis.nodes, int(block_rows / max(mean_size(synthesis.sizes), 1.0))))
+    blocks = -(-synthesis.nodes // block_nodes)
     numbers = spark.range(0, blocks, 1, min(partitions or _default_partitions(spark), blocks))
-    return numbers.mapInArrow(_BlockGenerator(synthesis), ROWS_SCHEMA)
+    return numbers.mapInArrow(_BlockGenerator(synthesis, block_nodes), ROWS_SCHEMA)
 
 
 def synthesise_nodes(spark: SparkSession, synthesis: Synthesis, partitions: int | None = None) -> DataFrame:
@@ -74,12 +74,13 @@ class _BlockGenerator:
     """Rows of the blocks whose numbers come in."""
 
     synthesis: Synthesis
+    block_nodes: int
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[pa.RecordBatch]:
         work = self.synthesis
         for batch in batches:
             for block in batch.column(0).to_pylist():
-                first = block * work.block_nodes
-                last = min(first + work.block_nodes, work.nodes)
+                first = block * self.block_nodes
+                last = min(first + self.block_nodes, work.nodes)
                 rows = generate_rows(first, last, work.topics, work.popularity, work.sizes, work.seed)
                 yield pa.RecordBatch.from_arrays([pa.array(column) for column in rows], ["node", "topic"])

@@ -1,0 +1,39 @@
+"""The only judge: is an overlay topic-connected (k-topic-connected), and what does it cost?"""
+
+from omen.quality.connectivity import (
+    BrokenTopic,
+    Check,
+    check_overlay,
+    component_labels,
+    topic_components,
+    topic_connectivity,
+)
+from omen.quality.measures import (
+    Degrees,
+    Diameters,
+    PerTopicLinks,
+    degree_summary,
+    diameter_summary,
+    per_topic_mesh_links,
+    per_topic_ring_links,
+    topic_diameters,
+)
+from omen.quality.topic_graphs import topic_link_counts
+
+__all__ = [
+    "BrokenTopic",
+    "Check",
+    "Degrees",
+    "Diameters",
+    "PerTopicLinks",
+    "check_overlay",
+    "component_labels",
+    "degree_summary",
+    "diameter_summary",
+    "per_topic_mesh_links",
+    "per_topic_ring_links",
+    "topic_components",
+    "topic_connectivity",
+    "topic_diameters",
+    "topic_link_counts",
+]

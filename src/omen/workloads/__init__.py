@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from omen.workloads.importing import Imported, import_subscriptions
 from omen.workloads.specs import Popularity, Sizes
 from omen.workloads.synthetic import generate_interests, generate_rows
 
-__all__ = ["Popularity", "Sizes", "generate_interests", "generate_rows"]
+__all__ = ["Imported", "Popularity", "Sizes", "generate_interests", "generate_rows", "import_subscriptions"]

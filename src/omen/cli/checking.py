@@ -1,0 +1,103 @@
+"""omen check: is an overlay topic-connected?"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, at_least
+from omen.cli.output import print_facts, print_json, print_table
+from omen.cli.progress import working
+
+if TYPE_CHECKING:
+    from omen.quality import Check
+
+EPILOG = """\
+example:
+  omen check --workload w --overlay o.parquet --k 2
+
+exit codes: 0 it holds, 1 it does not, 2 bad input
+"""
+SHOWN_TOPICS = 10
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="judge an overlay: exit 0 only if every topic is connected",
+        description="Judge whether the subscribers of every topic are connected (k-connected) among themselves.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    parser.add_argument("--overlay", metavar="O", required=True, help="table of links: u, v")
+    parser.add_argument("--k", metavar="K", type=at_least(1), default=1, help="connectivity asked for (1)")
+    parser.add_argument("--diameters", action="store_true", help="also measure how many hops each topic spans")
+    parser.add_argument("--engine", choices=("local", "spark"), default="local", help="where it is computed (local)")
+    add_json(parser)
+    parser.set_defaults(handler=check)
+
+
+def check(arguments: argparse.Namespace) -> int:
+    if arguments.engine == "spark":
+        return _check_on_spark(arguments)
+    from omen.quality import check_overlay, degree_summary, diameter_summary, topic_diameters
+    from omen.tables import read_overlay, read_workload
+
+    with working("reading"):
+        interests = read_workload(arguments.workload).interests
+        overlay = read_overlay(arguments.overlay, interests)
+    with working("checking"):
+        verdict = check_overlay(interests, overlay, k=arguments.k)
+    degrees = degree_summary(overlay)
+    result: dict[str, Any] = {
+        "holds": verdict.holds,
+        "k": verdict.k,
+        "topic_connected": verdict.topic_connected,
+        "nodes": interests.node_count,
+        "topics": interests.topic_count,
+        "edges": overlay.link_count,
+        "avg_degree": degrees.average,
+        "max_degree": degrees.maximum,
+        "degree_histogram": degrees.histogram,
+        "broken_topics": len(verdict.broken),
+        "broken": [asdict(topic) for topic in verdict.broken],
+    }
+    if arguments.diameters:
+        with working("measuring diameters"):
+            diameters = diameter_summary(interests, topic_diameters(interests, overlay))
+        result |= {"mean_diameter": diameters.mean, "max_diameter": diameters.maximum}
+    if arguments.json:
+        print_json(result)
+    else:
+        _print_verdict(verdict, result)
+    return 0 if verdict.holds else 1
+
+
+def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:
+    asked = "topic-connected" if verdict.k == 1 else f"{verdict.k}-topic-connected"
+    facts: list[tuple[str, Any]] = [
+        (asked, verdict.holds),
+        ("nodes", result["nodes"]),
+        ("topics", result["topics"]),
+        ("links", result["edges"]),
+        ("average degree", result["avg_degree"]),
+        ("maximum degree", result["max_degree"]),
+    ]
+    if "mean_diameter" in result:
+        facts += [("mean diameter", result["mean_diameter"]), ("maximum diameter", result["max_diameter"])]
+    print_facts(facts)
+    if not verdict.broken:
+        return
+    print(f"\n{len(verdict.broken):,} of {verdict.topics:,} topics do not hold:")
+    rows = [(t.topic, t.subscribers, t.components, t.connectivity) for t in verdict.broken[:SHOWN_TOPICS]]
+    rows_as_text = [(str(topic), *numbers) for topic, *numbers in rows]
+    print_table(("topic", "subscribers", "pieces", "connectivity"), rows_as_text, indent="  ")
+    if len(verdict.broken) > SHOWN_TOPICS:
+        print(f"  and {len(verdict.broken) - SHOWN_TOPICS:,} more (--json lists all)")
+
+
+def _check_on_spark(arguments: argparse.Namespace) -> int:
+    from omen.errors import MissingDependency
+
+    raise MissingDependency("--engine spark is not part of this version: use --engine local")

@@ -1,0 +1,129 @@
+"""omen demo: the whole story, small."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, at_least
+from omen.cli.output import print_json, print_table
+from omen.cli.progress import working
+
+if TYPE_CHECKING:
+    from omen.interests import Interests
+
+EPILOG = "example:\n  omen demo --out demo\n"
+NODES, TOPICS, POPULARITY, SIZES = 400, 40, "zipf:0.5", "uniform:5:15"
+MESH_DEGREE = 6
+ALGORITHMS = ("gm", "low-oda", "gm2")
+STORY = """\
+A link costs its two nodes a connection, heartbeats and memory. With an overlay for each topic, a ring or the mesh of
+common gossip systems, a node pays for every topic it wants: {mesh[avg_degree]:.0f} links on average in meshes of
+{mesh_degree}.
+
+Nodes that share topics can share links. gm needs the fewest, at the price of a hub with {gm[max_degree]} of them;
+low-oda spares the hubs: {low_oda[avg_degree]:.1f} links on average, {low_oda[max_degree]} at most. A publication still
+reaches all who want it, through nobody who does not. gm2 stays so whichever node crashes.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="the whole story, small: a workload, three overlays, what they cost",
+        description="Make a small workload, design overlays with three algorithms, check them, show what they cost.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=7, help="of the workload (7)")
+    parser.add_argument("--out", metavar="DIR", help="folder for the workload and the overlays (a new temporary one)")
+    add_json(parser)
+    parser.set_defaults(handler=demo)
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    from omen.tables import write_workload
+    from omen.workloads import generate_interests
+
+    with working("drawing a workload"):
+        interests = generate_interests(NODES, TOPICS, POPULARITY, SIZES, arguments.seed)
+    folder = Path(arguments.out or tempfile.mkdtemp(prefix="omen-demo-"))
+    info = {"made": "synth", "popularity": POPULARITY, "sizes": SIZES, "seed": arguments.seed}
+    write_workload(folder / "workload", interests, info | {"nodes": NODES, "topics": TOPICS})
+    designs = [_design(interests, name, folder / f"{name}.parquet") for name in ALGORITHMS]
+    rivals = _per_topic(interests)
+    all_connected = all(row["topic_connected"] for row in designs)
+    if arguments.json:
+        print_json(
+            {
+                "nodes": interests.node_count,
+                "topics": interests.topic_count,
+                "subscriptions": interests.subscription_count,
+                "designs": designs,
+                "per_topic": rivals,
+                "topic_connected": all_connected,
+                "out": str(folder),
+            }
+        )
+    else:
+        _tell(interests, designs, rivals, folder)
+    return 0 if all_connected else 1
+
+
+def _design(interests: Interests, name: str, path: Path) -> dict[str, Any]:
+    from omen.cli.designing import build_timed
+    from omen.design import resolve_options
+    from omen.quality import check_overlay, degree_summary
+    from omen.runs import find_algorithm
+    from omen.tables import write_overlay
+
+    algorithm = find_algorithm(name)
+    with working(f"designing with {name}"):
+        overlay, seconds = build_timed(algorithm, interests, resolve_options(algorithm, {}))
+    write_overlay(path, overlay)
+    degrees = degree_summary(overlay)
+    return {
+        "algorithm": name,
+        "edges": overlay.link_count,
+        "avg_degree": degrees.average,
+        "max_degree": degrees.maximum,
+        "topic_connected": check_overlay(interests, overlay).holds,
+        "survives_a_crash": check_overlay(interests, overlay, k=2).holds,
+        "design_s": seconds,
+    }
+
+
+def _per_topic(interests: Interests) -> list[dict[str, Any]]:
+    from omen.quality import per_topic_mesh_links, per_topic_ring_links
+
+    rivals = {
+        "ring": per_topic_ring_links(interests),
+        f"mesh of {MESH_DEGREE}": per_topic_mesh_links(interests, MESH_DEGREE),
+    }
+    return [
+        {"each_topic": name, "edges": needed.links, "avg_degree": needed.average, "max_degree": needed.maximum}
+        for name, needed in rivals.items()
+    ]
+
+
+def _tell(interests: Interests, designs: list[dict[str, Any]], rivals: list[dict[str, Any]], folder: Path) -> None:
+    wanted = interests.subscription_count / interests.node_count
+    print(f"{interests.node_count} nodes want {wanted:.1f} of {interests.topic_count} topics each.\n")
+    header = ("", "links", "average a node", "most at a node", "topics connected", "after any crash")
+    columns = ("algorithm", "edges", "avg_degree", "max_degree", "topic_connected", "survives_a_crash")
+    rows = [tuple(row[column] for column in columns) for row in designs]
+    rows += [
+        (f"a {row['each_topic']} a topic", row["edges"], row["avg_degree"], row["max_degree"], None, None)
+        for row in rivals
+    ]
+    print_table(header, rows)
+    gm, low_oda, _ = designs
+    story = STORY.format(mesh=rivals[1], mesh_degree=MESH_DEGREE, gm=gm, low_oda=low_oda)
+    for paragraph in story.split("\n\n"):
+        print("\n" + textwrap.fill(" ".join(paragraph.split()), 100))
+    print(f"\nWorkload and overlays are kept in {folder}. Look closer:")
+    place = f"--workload {folder}/workload --overlay {folder}/low-oda.parquet"
+    print(f"  omen check {place} --diameters")
+    print(f"  omen export {place} --format graphml --out overlay.graphml")

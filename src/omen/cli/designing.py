@@ -1,0 +1,120 @@
+"""omen design: which links?"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json
+from omen.cli.output import print_facts, print_json, shown
+from omen.cli.progress import working
+from omen.design import resolve_options
+from omen.runs import ALGORITHMS, find_algorithm
+
+if TYPE_CHECKING:
+    from omen.design import Algorithm
+    from omen.interests import Interests
+    from omen.overlay import Overlay
+
+EPILOG = """\
+example:
+  omen design --workload w --algorithm low-oda --rho 3 --out o.parquet
+"""
+
+
+def add_parser(commands: Any) -> None:
+    width = max(map(len, ALGORITHMS))
+    known = "\n".join(f"  {name:<{width}}  {algorithm.summary}" for name, algorithm in ALGORITHMS.items())
+    parser = commands.add_parser(
+        "design",
+        help="build an overlay from scratch with one of the algorithms",
+        description="Build an overlay from scratch: the links that connect the subscribers of every topic.",
+        epilog=f"algorithms:\n{known}\n\n{EPILOG}",
+    )
+    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    parser.add_argument("--algorithm", metavar="A", default="low-oda", help="one of those below (low-oda)")
+    for name, text in _option_help().items():
+        parser.add_argument(f"--{name}", metavar=name.upper(), dest=f"option_{name}", help=text)
+    parser.add_argument("--out", metavar="O", help="table of links to write; without it the result is only shown")
+    add_json(parser)
+    parser.set_defaults(handler=design)
+
+
+def _option_help() -> dict[str, str]:
+    """What each option means, from the declarations of the algorithms that take it."""
+    takers: dict[str, dict[str, list[str]]] = {}
+    for algorithm in ALGORITHMS.values():
+        for option in algorithm.options:
+            meaning = f"{option.help} ({option.default})".replace("%", "%%")
+            takers.setdefault(option.name, {}).setdefault(meaning, []).append(algorithm.name)
+    return {
+        name: "; ".join(f"{', '.join(algorithms)}: {meaning}" for meaning, algorithms in meanings.items())
+        for name, meanings in takers.items()
+    }
+
+
+def design(arguments: argparse.Namespace) -> int:
+    from omen.quality import check_overlay, degree_summary
+    from omen.tables import read_workload, write_overlay
+
+    algorithm = find_algorithm(arguments.algorithm)
+    given = {
+        name.removeprefix("option_"): value
+        for name, value in vars(arguments).items()
+        if name.startswith("option_") and value is not None
+    }
+    options = resolve_options(algorithm, given)
+    with working("reading"):
+        interests = read_workload(arguments.workload).interests
+    with working(f"designing with {algorithm.name}"):
+        overlay, seconds = build_timed(algorithm, interests, options)
+    if arguments.out:
+        with working("writing"):
+            write_overlay(arguments.out, overlay)
+    with working("checking"):
+        verdict = check_overlay(interests, overlay)
+    degrees = degree_summary(overlay)
+    result: dict[str, Any] = {
+        "algorithm": algorithm.name,
+        "options": options,
+        "nodes": interests.node_count,
+        "topics": interests.topic_count,
+        "edges": overlay.link_count,
+        "avg_degree": degrees.average,
+        "max_degree": degrees.maximum,
+        "topic_connected": verdict.topic_connected,
+        "k_promised": algorithm.promise(options),
+        "design_s": seconds,
+        "out": arguments.out,
+    }
+    if arguments.json:
+        print_json(result)
+    else:
+        _print_result(result)
+    return 0
+
+
+def build_timed(algorithm: Algorithm, interests: Interests, options: dict[str, Any]) -> tuple[Overlay, float]:
+    """The overlay, and the seconds in the algorithm alone: its kernels are loaded before the clock starts."""
+    algorithm.build(type(interests).from_pairs([(0, 0), (1, 0)]), **options)
+    started = time.perf_counter()
+    overlay = algorithm.build(interests, **options)
+    return overlay, time.perf_counter() - started
+
+
+def _print_result(result: dict[str, Any]) -> None:
+    settings = ", ".join(f"{name} {value:g}" for name, value in result["options"].items())
+    print_facts(
+        [
+            ("algorithm", f"{result['algorithm']} ({settings})" if settings else result["algorithm"]),
+            ("nodes", result["nodes"]),
+            ("topics", result["topics"]),
+            ("links", result["edges"]),
+            ("average degree", result["avg_degree"]),
+            ("maximum degree", result["max_degree"]),
+            ("topic-connected", result["topic_connected"]),
+            ("designed in", f"{shown(result['design_s'])} s"),
+            ("written to", result["out"]),
+        ]
+    )

@@ -1,0 +1,65 @@
+"""How results are printed: aligned for people, one JSON object for scripts."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def print_json(values: Mapping[str, Any]) -> None:
+    """One object, on one line. JSON has no infinity and no nan: they become "inf" and null."""
+    print(json.dumps(_plain(values), ensure_ascii=False, allow_nan=False))
+
+
+def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
+    """Name and value, a line each, the values in one column."""
+    width = max((len(name) for name, _ in facts), default=0)
+    for name, value in facts:
+        print(f"{name:<{width}}  {shown(value)}")
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]], indent: str = "") -> None:
+    """First column to the left, the others to the right."""
+    lines = [list(header), *([shown(value) for value in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    for line in lines:
+        cells = [
+            line[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+        ]
+        print(f"{indent}{'  '.join(cells)}".rstrip())
+
+
+def shown(value: Any) -> str:
+    """A value as a person reads it."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return str(value)
+
+
+def say(line: str) -> None:
+    """A remark that is not part of the result."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return str(value)

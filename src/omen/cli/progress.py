@@ -1,0 +1,43 @@
+"""What a person sees while something takes long: one line on the terminal that counts the seconds, and then goes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PATIENCE_S = 2.0  # what is over sooner needs no line
+_TICK_S = 0.25
+_CLEAR = "\r\x1b[K"
+
+
+@contextmanager
+def working(what: str, patience: float = PATIENCE_S) -> Iterator[None]:
+    """Show `what` and the time it has taken, from `patience` seconds on, where stderr is a terminal.
+
+    Kernels let go of the interpreter lock but cannot be asked how far they are, so the line shows time, not a share.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(what, patience, over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _watch(what: str, patience: float, over: threading.Event) -> None:
+    started = time.monotonic()
+    if over.wait(patience):
+        return
+    while True:
+        print(f"{_CLEAR}{what}: {time.monotonic() - started:.0f} s", end="", file=sys.stderr, flush=True)
+        if over.wait(_TICK_S):
+            break
+    print(_CLEAR, end="", file=sys.stderr, flush=True)

@@ -1,0 +1,30 @@
+"""The options of every command that can run on Spark."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from omen.cli.arguments import at_least
+
+if TYPE_CHECKING:
+    from omen.pipeline.session import SparkOptions
+
+
+def add_spark_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("Spark")
+    group.add_argument("--master", metavar="URL", help="cluster to run on (what is configured, else this machine)")
+    group.add_argument("--remote", metavar="URL", help="Spark Connect server to run on, as in sc://host")
+    group.add_argument("--driver-memory", metavar="SIZE", help="memory of the driver, as in 4g")
+    group.add_argument("--partitions", metavar="P", type=at_least(1), help="parts in which tables are shuffled")
+
+
+def spark_options(arguments: argparse.Namespace) -> SparkOptions:
+    from omen.pipeline.session import SparkOptions
+
+    return SparkOptions(
+        master=arguments.master,
+        remote=arguments.remote,
+        driver_memory=arguments.driver_memory,
+        partitions=arguments.partitions,
+    )

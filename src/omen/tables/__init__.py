@@ -1,0 +1,44 @@
+"""Reads, rejects and writes tables and workload folders.
+
+A table is a Parquet file, a folder of Parquet or CSV parts as Spark leaves it, or CSV with a header (also gzipped).
+Labels are whole numbers of 64 bits or text, taken exactly as they stand, blanks around them included; an empty value
+is a missing one. Rows are counted from 1 within their file, without header and empty lines. Readers for `design`,
+`check` and the like are strict: the first bad row is an error. `read_accepting` collects bad rows and goes on.
+"""
+
+from __future__ import annotations
+
+from omen.tables.columns import Column, column_of_words
+from omen.tables.raw import NOT_TEXT, RejectedRow, read_text
+from omen.tables.reading import Workload, read_accepting, read_interests, read_overlay, read_table, read_workload
+from omen.tables.replacing import replace_file, replace_folder
+from omen.tables.writing import (
+    count_reasons,
+    write_overlay,
+    write_rejected,
+    write_table,
+    write_text,
+    write_workload,
+)
+
+__all__ = [
+    "NOT_TEXT",
+    "Column",
+    "RejectedRow",
+    "Workload",
+    "column_of_words",
+    "count_reasons",
+    "read_accepting",
+    "read_interests",
+    "read_overlay",
+    "read_table",
+    "read_text",
+    "read_workload",
+    "replace_file",
+    "replace_folder",
+    "write_overlay",
+    "write_rejected",
+    "write_table",
+    "write_text",
+    "write_workload",
+]
