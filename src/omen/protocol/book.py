@@ -13,6 +13,7 @@ class Book:
 
     def __init__(self, me: Descriptor, tombstone_life: Time) -> None:
         self.me = me
+        self._my_topics = frozenset(me.topics)
         self.known: dict[NodeId, Descriptor] = {}
         self.topic_sets: dict[NodeId, frozenset[Topic]] = {}
         self.tombstones: dict[NodeId, tuple[int, Time]] = {}
@@ -21,6 +22,12 @@ class Book:
     @property
     def id(self) -> NodeId:
         return self.me.digest.ref.id
+
+    def describe(self, me: Descriptor) -> None:
+        """This node itself has changed."""
+        if me.topics != self.me.topics:
+            self._my_topics = frozenset(me.topics)
+        self.me = me
 
     @property
     def ref(self) -> Ref:
@@ -50,16 +57,17 @@ class Book:
             del self.tombstones[node]
 
     def learn(self, descriptor: Descriptor) -> bool:
-        """Take in a descriptor where it is news; whether it was."""
+        """Take in a descriptor where it is newer; whether the node's topics were news."""
         ref = descriptor.digest.ref
         if ref.id == self.id or self.is_dead(ref):
             return False
         known = self.known.get(ref.id)
         if known is not None and not is_newer(descriptor.digest, known.digest):
             return False
-        if known is None or known.digest.ref != ref or known.digest.topics_version != descriptor.digest.topics_version:
-            self.topic_sets[ref.id] = frozenset(descriptor.topics)
         self.known[ref.id] = descriptor
+        if known is not None and known.topics == descriptor.topics:
+            return False
+        self.topic_sets[ref.id] = frozenset(descriptor.topics)
         return True
 
     def lacks(self, digest: Digest) -> bool:
@@ -71,7 +79,7 @@ class Book:
 
     def topics_of(self, node: NodeId) -> frozenset[Topic]:
         if node == self.id:
-            return frozenset(self.me.topics)
+            return self._my_topics
         return self.topic_sets.get(node, frozenset())
 
     def get(self, node: NodeId) -> Descriptor | None:

@@ -137,26 +137,37 @@ class OmenNode:
     def ref(self) -> Ref:
         return self.book.ref
 
-    def preset(self, everyone: Iterable[Descriptor], neighbours: Iterable[tuple[Ref, tuple[Ref, ...]]]) -> None:
+    def preset(
+        self,
+        near: Iterable[Descriptor],
+        neighbours: Iterable[tuple[Ref, tuple[Ref, ...]]],
+        sample: Iterable[Ref],
+    ) -> None:
         """Begin as a member of an overlay that was designed beforehand: ring and links are there already.
 
-        `neighbours`: each with its own successors on the circle. `everyone` holds at least the nodes near on the circle
-        and the neighbours; it also fills the first random sample.
+        `near`: those around on the circle and the neighbours. `neighbours`: each with its own successors.
         """
-        known = list(everyone)
         for ref, successors in neighbours:
             self.links.preset(ref, successors)
-        for descriptor in known:
-            self.ring.consider(descriptor.digest.ref)
-        near = {*self.ring.predecessors, *self.links.links}
-        for descriptor in known:
-            if descriptor.digest.ref.id in near:
-                self.book.learn(descriptor)
-        others = [descriptor.digest.ref for descriptor in known if descriptor.digest.ref.id != self.book.id]
-        for ref in self._random.sample(others, min(self.config.sample_size, len(others))):
+        for descriptor in near:
+            self.gossip.meet(descriptor.digest.ref)
+            self.book.learn(descriptor)
+        for ref in sample:
             self.sampling.add(ref)
-        self._contacts = ()
-        self.gossip.ring_changed = True
+        self._describe()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether this node has something to mend, to make or to report."""
+        docket = self.coordinator.docket
+        return bool(
+            self.arrivals
+            or self.reports.open
+            or docket.exe_q
+            or docket.standby
+            or self.coordinator.repairer.mending
+            or self.proposals
+        )
 
     def start(self, now: Time) -> Sequence[Output]:
         """Begin: gossip at a random time in each interval, and join where there is whom to join."""
@@ -295,7 +306,7 @@ class OmenNode:
         digest = self.book.me.digest
         digest = Digest(digest.ref, digest.topics_version + 1, digest.links_version)
         topics = tuple(sorted((before | set(gained)) - set(given_up)))
-        self.book.me = Descriptor(digest, topics, self.book.me.neighbours)
+        self.book.describe(Descriptor(digest, topics, self.book.me.neighbours))
         self._told.clear()
         self._told_successors = ()
         for kind, plus, minus in (("add", gained, ()), ("drop", (), given_up)):
@@ -434,7 +445,7 @@ class OmenNode:
             self.links.changed = False
             digest = self.book.me.digest
             digest = Digest(digest.ref, digest.topics_version, digest.links_version + 1)
-            self.book.me = Descriptor(digest, self.book.me.topics, self.links.neighbours())
+            self.book.describe(Descriptor(digest, self.book.me.topics, self.links.neighbours()))
         return self.book.me
 
     def _settle(self) -> None:

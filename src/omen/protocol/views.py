@@ -16,11 +16,12 @@ SEEN_AT_MOST = 4096
 
 @dataclass(slots=True)
 class Shadow:
-    """What is kept for one node in case it goes."""
+    """What is kept for one node in case it goes. `counts`: how often the backups have each of its topics."""
 
     topics: frozenset[Topic] = frozenset()
     backups: list[NodeId] = field(default_factory=list)
-    covered: bool = False
+    counts: dict[Topic, int] = field(default_factory=dict)
+    lacking: set[Topic] = field(default_factory=set)
     quiet: int = 0
     stale: bool = True
 
@@ -56,13 +57,13 @@ class Views:
     def is_ready(self, node: NodeId) -> bool:
         """R(v'): covered lambda times, or by all subscribers the last rounds brought."""
         shadow = self.shadows.get(node)
-        if shadow is None:
-            return False
-        return shadow.covered or shadow.quiet >= self._config.ready_rounds
+        if shadow is None or not shadow.topics:
+            return shadow is not None and shadow.quiet >= self._config.ready_rounds
+        return not shadow.lacking or shadow.quiet >= self._config.ready_rounds
 
     def is_unsettled(self) -> bool:
         """Whether some backup set could still be better, so that unknown nodes are worth a look."""
-        return any(not shadow.covered for shadow in self.shadows.values())
+        return any(shadow.lacking or not shadow.topics for shadow in self.shadows.values())
 
     def wants(self, digest: Digest) -> bool:
         """Whether an unknown node's topics should be fetched: not if they were seen before and of no use."""
@@ -76,36 +77,37 @@ class Views:
         self._seen[digest.ref.id] = (digest.ref.incarnation, digest.topics_version)
 
     def next_round(self) -> None:
+        """A round has passed. A set that has just stopped growing is built once more, from all that were found."""
         for shadow in self.shadows.values():
             shadow.quiet += 1
+            if shadow.quiet == self._config.ready_rounds and shadow.lacking:
+                shadow.stale = True
 
     def note_news(self, nodes: Iterable[NodeId]) -> None:
-        """New or changed descriptors came: shadows that share topics with them are looked at again."""
+        """The topics of these nodes are new: take in whoever covers what is still lacking."""
         for node in nodes:
             topics = self._book.topics_of(node)
             for followed, shadow in self.shadows.items():
-                if followed == node:
+                if followed == node or node in shadow.backups:
                     shadow.stale = True
-                elif not shadow.topics.isdisjoint(topics) and not shadow.covered:
-                    shadow.stale = True
+                elif not shadow.lacking.isdisjoint(topics):
                     shadow.quiet = 0
-                elif node in shadow.backups:
-                    shadow.stale = True
+                    self._admit(shadow, node)
 
     def note_loss(self, node: NodeId) -> None:
         self._seen.pop(node, None)
         for shadow in self.shadows.values():
             if node in shadow.backups:
-                shadow.backups.remove(node)
                 shadow.stale = True
 
     def select_view(self) -> None:
         """Build the backup sets anew where something changed (Alg. 4)."""
         for node, shadow in self.shadows.items():
             known = self._book.known.get(node)
-            topics = frozenset(known.topics) if known is not None else shadow.topics
-            if topics != shadow.topics:
-                shadow.topics, shadow.stale, shadow.quiet = topics, True, 0
+            if known is not None and shadow.stale:
+                topics = self._book.topics_of(node)
+                if topics != shadow.topics:
+                    shadow.topics, shadow.quiet = topics, 0
             if shadow.stale:
                 self._rebuild(node, shadow)
 
@@ -116,25 +118,29 @@ class Views:
             if other != node and not topics.isdisjoint(shadow.topics)
         }
         if self._book.id != node:
-            candidates[self._book.id] = frozenset(self._book.me.topics)
+            candidates[self._book.id] = self._book.topics_of(self._book.id)
         weights = {other: self._weight(other) for other in candidates}
-        shadow.backups = build_backups(
+        chosen = build_backups(
             shadow.topics, candidates, weights, self._config.coverage, self._config.backups, self._random
         )
-        shadow.covered = self._covers(shadow)
+        shadow.backups = []
+        shadow.counts = dict.fromkeys(shadow.topics, 0)
+        shadow.lacking = set(shadow.topics) if self._config.coverage else set()
+        for backup in chosen:
+            self._admit(shadow, backup)
         shadow.stale = False
+
+    def _admit(self, shadow: Shadow, node: NodeId) -> None:
+        shadow.backups.append(node)
+        for topic in shadow.topics & self._book.topics_of(node):
+            shadow.counts[topic] += 1
+            if shadow.counts[topic] >= self._config.coverage:
+                shadow.lacking.discard(topic)
 
     def _weight(self, node: NodeId) -> int:
         known = self._book.get(node)
         serving = sum(1 for shadow in self.shadows.values() if node in shadow.backups)
         return serving + (len(known.neighbours) if known is not None else 0)
-
-    def _covers(self, shadow: Shadow) -> bool:
-        counts = dict.fromkeys(shadow.topics, 0)
-        for backup in shadow.backups:
-            for topic in shadow.topics & self._book.topics_of(backup):
-                counts[topic] += 1
-        return all(count >= self._config.coverage for count in counts.values())
 
     def backups_of(self, node: NodeId) -> list[Ref]:
         shadow = self.shadows.get(node)
