@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from omen.protocol.book import Book
+from omen.protocol.book import Book, is_newer
 from omen.protocol.config import Config
 from omen.protocol.events import NodeId, Randomness
 from omen.protocol.links import Links
@@ -80,11 +80,19 @@ class Gossip:
 
     def on_offer(self, sender: NodeId, message: Offer) -> None:
         want: list[NodeId] = []
+        known = self._book.known
+        curious = self._views.is_unsettled()
         for digest in message.digests:
             ref = digest.ref
-            self.meet(ref)
-            if self._book.lacks(digest) and (self._is_useful(ref.id) or self._views.wants(digest)):
-                want.append(ref.id)
+            node = ref.id
+            if self._ring.reaches(node):
+                self.meet(ref)
+            have = known.get(node)
+            if have is not None:
+                if have.digest is not digest and is_newer(digest, have.digest) and not self._book.is_dead(ref):
+                    want.append(node)
+            elif (self._is_useful(node) or (curious and self._views.is_unseen(digest))) and self._book.lacks(digest):
+                want.append(node)
         reply_to = message.digests[0].ref if message.digests else None
         if reply_to is None or reply_to.id != sender:
             return
@@ -95,7 +103,7 @@ class Gossip:
         self._give(reply_to, message.want)
 
     def _is_useful(self, node: NodeId) -> bool:
-        return node in self._book.known or node in self._ring.members or node in self._links.links
+        return node in self._ring.members or node in self._links.links
 
     def on_want(self, message: Want) -> None:
         self._give(message.asker, message.ids)

@@ -101,6 +101,7 @@ class OmenNode:
         self._connected: set[NodeId] = set()
         self._told_successors: tuple[Ref, ...] = ()
         self._told: set[NodeId] = set()
+        self._told_digest = Digest(ref, 0, 0)
         self._now: Time = 0
         self._offset = 0
         self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
@@ -307,8 +308,6 @@ class OmenNode:
         digest = Digest(digest.ref, digest.topics_version + 1, digest.links_version)
         topics = tuple(sorted((before | set(gained)) - set(given_up)))
         self.book.describe(Descriptor(digest, topics, self.book.me.neighbours))
-        self._told.clear()
-        self._told_successors = ()
         for kind, plus, minus in (("add", gained, ()), ("drop", (), given_up)):
             if plus or minus:
                 event = EventId(self.book.id, self.ref.incarnation, kind, digest.topics_version)
@@ -450,28 +449,34 @@ class OmenNode:
 
     def _settle(self) -> None:
         """After each input: confirm links that came up, keep connections, tell others what changed."""
-        self._confirm_links()
-        if self.gossip.ring_changed:
+        if self.links.came_up or self.proposals:
+            self._confirm_links()
+        ring_changed = self.gossip.ring_changed
+        if ring_changed:
             self.gossip.ring_changed = False
             self.links.successors = self.ring.successor_refs()
             self.views.follow(self.ring.get_preds(), self.coordinator.pinned())
             self.views.select_view()
             self.gossip.fetch_predecessors()
-        links_changed = self.links.changed
-        me = self._describe()
-        self._keep_connections()
-        successors = self.ring.successor_refs()
-        everyone = successors != self._told_successors
+        if self.links.changed or ring_changed or self.book.me.digest is not self._told_digest:
+            self._describe()
+            self._keep_connections()
+            self._tell_status()
+
+    def _tell_status(self) -> None:
+        """Successors hear of every change; neighbours of changed successors or topics, to report and link by."""
+        me, successors = self.book.me, self.links.successors
+        before = self._told_digest
+        changed = me.digest is not before
+        everyone = successors != self._told_successors or before.topics_version != me.digest.topics_version
         targets = {ref.id: ref for ref in successors}
         if everyone:
             targets.update({node: link.ref for node, link in self.links.links.items()})
-        told = self._told & {*targets, *self.links.links}
         for node in sorted(targets):
-            if links_changed or everyone or node not in told:
+            if changed or everyone or node not in self._told:
                 self.out.send(targets[node], Status(me.digest, me.neighbours, successors))
-                told.add(node)
-        self._told_successors = successors
-        self._told = told
+        self._told = {ref.id for ref in successors}
+        self._told_successors, self._told_digest = successors, me.digest
 
     def _confirm_links(self) -> None:
         for node in self.links.came_up:

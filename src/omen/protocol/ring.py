@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omen.protocol.book import Book
-from omen.protocol.circle import clockwise, nearest_after, nearest_before
+from omen.protocol.circle import SPACE, clockwise, nearest_after, nearest_before
 from omen.protocol.config import Config
 from omen.protocol.events import NodeId
 from omen.protocol.messages import Ref
@@ -17,29 +17,29 @@ class Ring:
     def __init__(self, book: Book, config: Config) -> None:
         self._book = book
         self._config = config
+        self._me = book.id
+        self._reach_ahead = self._reach_behind = SPACE
         self.members: dict[NodeId, Ref] = {}
         self.predecessors: list[NodeId] = []
         self.successors: list[NodeId] = []
 
     def consider(self, ref: Ref) -> bool:
         """Take in a node if it stands nearer than one that is kept; whether anything changed."""
-        if ref.id == self._book.id or self._book.is_dead(ref):
+        if not self.reaches(ref.id) or ref.id == self._me or self._book.is_dead(ref):
             return False
         present = self.members.get(ref.id)
         if present is not None:
             if ref.incarnation > present.incarnation:
                 self.members[ref.id] = ref
             return False
-        room = self._config.resilience + SPARE
-        me = self._book.id
-        if len(self.predecessors) >= room and len(self.successors) >= room:
-            too_far_behind = clockwise(ref.id, me) > clockwise(self.predecessors[-1], me)
-            too_far_ahead = clockwise(me, ref.id) > clockwise(me, self.successors[-1])
-            if too_far_behind and too_far_ahead:
-                return False
         self.members[ref.id] = ref
         self._arrange()
         return True
+
+    def reaches(self, node: NodeId) -> bool:
+        """Whether a node stands near enough to be of interest: cheap, for it is asked of everybody gossip names."""
+        ahead = (node - self._me) % SPACE
+        return ahead <= self._reach_ahead or SPACE - ahead <= self._reach_behind
 
     def drop(self, node: NodeId) -> bool:
         if self.members.pop(node, None) is None:
@@ -85,3 +85,6 @@ class Ring:
         kept = {*self.predecessors, *self.successors}
         if len(kept) < len(self.members):
             self.members = {node: ref for node, ref in self.members.items() if node in kept}
+        full = len(self.members) >= 2 * room
+        self._reach_ahead = clockwise(me, self.successors[-1]) if full else SPACE
+        self._reach_behind = clockwise(self.predecessors[-1], me) if full else SPACE

@@ -65,10 +65,8 @@ class Views:
         """Whether some backup set could still be better, so that unknown nodes are worth a look."""
         return any(shadow.lacking or not shadow.topics for shadow in self.shadows.values())
 
-    def wants(self, digest: Digest) -> bool:
-        """Whether an unknown node's topics should be fetched: not if they were seen before and of no use."""
-        if not self.is_unsettled():
-            return False
+    def is_unseen(self, digest: Digest) -> bool:
+        """Whether a node's topics were not looked at before."""
         return self._seen.get(digest.ref.id) != (digest.ref.incarnation, digest.topics_version)
 
     def remember_seen(self, digest: Digest) -> None:
