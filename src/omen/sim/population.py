@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,21 +18,29 @@ from omen.sim.world import World, generator_for
 
 
 class Population:
-    """Labels at the edge, places on the circle inside. A label that comes back is the same place in another life."""
+    """Labels at the edge, places on the circle inside. A label that comes back is the same place in another life.
 
-    def __init__(self, world: World, config: Config, engine: Engine) -> None:
+    `places`: where some labels stand; the others are placed by their hash.
+    """
+
+    def __init__(
+        self, world: World, config: Config, engine: Engine, places: Mapping[Label, NodeId] | None = None
+    ) -> None:
         self.world = world
         self.config = config
         self.engine = engine
         self.labels: dict[NodeId, Label] = {}
         self.topic_labels: dict[Topic, Label] = {}
         self.cores: dict[NodeId, OmenNode] = {}
+        self._places = dict(places or {})
         self._lives: dict[NodeId, int] = {}
         self._random = generator_for(world.seed, "population")
 
     def place(self, label: Label) -> NodeId:
         """Where a node of this name stands."""
-        node = place_of(str(label))
+        node = self._places.get(label)
+        if node is None:
+            node = self._places[label] = place_of(str(label))
         self.labels[node] = label
         return node
 
@@ -98,11 +106,15 @@ class Population:
         self.topic_labels.update(zip(keys, labels.tolist(), strict=True))
         return keys
 
-    def join(self, label: Label, topics: Sequence[Label]) -> NodeId:
-        """A node comes, or comes back, through a random member."""
+    def join(
+        self, label: Label, topics: Sequence[Label], through: Label | None = None, place: NodeId | None = None
+    ) -> NodeId:
+        """A node comes, or comes back, through the member named or a random one; `place`: where it stands."""
+        if place is not None:
+            self._places[label] = place
         node = self.place(label)
         life = self._lives[node] = self._lives.get(node, 0) + 1
-        members = self.members()
+        members = self.members() if through is None else [self.place(through)]
         contacts = []
         if members:
             contact = members[self._random.randrange(len(members))]

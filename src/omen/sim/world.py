@@ -30,6 +30,24 @@ from omen.protocol.messages import encode
 from omen.sim.latency import Latency, constant
 
 START = "start"
+LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A node is about to be told that a peer is gone. Void if by then the peer, in that life, can be reached again."""
+
+    lost: NodeId
+    incarnation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A message that does not arrive, for the trace."""
+
+    to: NodeId
+    message: Any
+    why: str
 
 
 def generator_for(seed: int, *words: object) -> random.Random:
@@ -46,6 +64,8 @@ class Network:
     loss: float = 0.0
     duplication: float = 0.0
     detection: Latency = field(default_factory=lambda: constant(50_000))
+    drift: float = 0.0
+    """Clocks run fast or slow by up to this share; each node's own rate is drawn."""
 
 
 @dataclass(slots=True)
@@ -63,12 +83,14 @@ class Place:
 
 
 Listener = Callable[[NodeId, Notify, Time], None]
+Tracer = Callable[[Time, NodeId, object], None]
+"""Told of everything that happens to a node: an `Input`, a `Notify`, a `Dropped`, or a word such as "crashes"."""
 
 
 class World:
     """Events ordered by (time, counter). Everything random comes from `seed`."""
 
-    def __init__(self, seed: int, network: Network | None = None, trace: Callable[[str], None] | None = None) -> None:
+    def __init__(self, seed: int, network: Network | None = None, trace: Tracer | None = None) -> None:
         self.seed = seed
         self.network = network or Network()
         self.now: Time = 0
@@ -76,6 +98,7 @@ class World:
         self.messages: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         self.sent_by: Counter[NodeId] = Counter()
+        self.bytes_by: Counter[NodeId] = Counter()
         self.listeners: list[Listener] = []
         self.processed = 0
         self._trace = trace
@@ -83,10 +106,13 @@ class World:
         self._queue: list[tuple[Time, int, NodeId, int, Any]] = []
         self._counter = 0
         self._sides: dict[NodeId, int] = {}
+        self._muted: set[tuple[NodeId, NodeId]] = set()
 
-    def add(self, node: NodeId, core: Core, incarnation: int = 1, drift: float = 1.0) -> None:
+    def add(self, node: NodeId, core: Core, incarnation: int = 1) -> None:
         """Put a node in, or back in as another life, and start it now."""
-        self.places[node] = Place(core, incarnation, drift=drift)
+        drift = self.network.drift
+        rate = 1.0 + generator_for(self.seed, "drift", node).uniform(-drift, drift) if drift else 1.0
+        self.places[node] = Place(core, incarnation, drift=rate)
         self._schedule(0, node, incarnation, START)
 
     def alive(self) -> list[NodeId]:
@@ -101,8 +127,11 @@ class World:
         place = self.places[node]
         if not place.alive:
             return
-        place.alive = False
         self._log(node, "crashes")
+        self._end(node, place)
+
+    def _end(self, node: NodeId, place: Place) -> None:
+        place.alive = False
         for other in sorted(self.places):
             if self.places[other].alive and node in self.places[other].connected:
                 self._announce_loss(other, node, place.incarnation)
@@ -114,6 +143,8 @@ class World:
 
     def resume(self, node: NodeId) -> None:
         place = self.places[node]
+        if not place.paused:
+            return
         place.paused = False
         self._log(node, "resumes")
         held, place.held = place.held, []
@@ -121,15 +152,22 @@ class World:
             self._schedule(0, node, place.incarnation, event)
 
     def partition(self, groups: Sequence[Iterable[NodeId]]) -> None:
-        """Cut the network: messages pass inside a group only; connections across are lost."""
+        """Cut the network: messages pass inside a group only (nodes in none form one); connections across are lost."""
         self._sides = {node: side for side, group in enumerate(groups) for node in group}
         for node in self.alive():
             for other in sorted(self.places[node].connected):
                 if self._is_cut(node, other) and other in self.places:
                     self._announce_loss(node, other, self.places[other].incarnation)
 
+    def mute(self, pairs: Iterable[tuple[NodeId, NodeId]]) -> None:
+        """Let messages between these vanish, either way; nobody is told."""
+        for one, other in pairs:
+            self._muted |= {(one, other), (other, one)}
+
     def heal(self) -> None:
+        """Everybody reaches everybody again."""
         self._sides = {}
+        self._muted = set()
 
     def run_until(self, time: Time) -> None:
         """Let everything happen up to and including this time."""
@@ -152,22 +190,28 @@ class World:
         if place is None or not place.alive or place.incarnation != incarnation:
             return
         if place.paused:
-            if event is not START:
-                place.held.append(event)
+            place.held.append(event)
             return
         self.processed += 1
-        if event is START:
-            self._obey(node, place, place.core.start(self.now))
-            return
-        if type(event) is tuple:
+        clock = self.now if place.drift == 1.0 else int(self.now / place.drift)
+        kind = type(event)
+        if kind is tuple:
             key, token = event
             if place.timers.get(key) != token:
                 return
             del place.timers[key]
             event = TimerFired(key)
-        elif self._trace is not None:
-            self._log(node, describe(event))
-        self._obey(node, place, place.core.handle(event, self.now))
+        elif kind is Suspicion:
+            if self._is_reachable(node, event.lost, event.incarnation):
+                return
+            event = PeerLost(event.lost, event.incarnation)
+        elif event is START:
+            self._log(node, "starts")
+            self._obey(node, place, place.core.start(clock))
+            return
+        if self._trace is not None:
+            self._trace(self.now, node, event)
+        self._obey(node, place, place.core.handle(event, clock))
 
     def _obey(self, node: NodeId, place: Place, outputs: Sequence[Output]) -> None:
         for output in outputs:
@@ -183,21 +227,38 @@ class World:
                 case Disconnect(peer):
                     place.connected.discard(peer)
                 case Notify():
-                    for listener in self.listeners:
-                        listener(node, output, self.now)
+                    self._pass_on(node, place, output)
+                    if not place.alive:
+                        return
                 case _:
                     assert_never(output)
 
+    def _pass_on(self, node: NodeId, place: Place, notice: Notify) -> None:
+        """A listener may crash the node there and then; one that has left closes its connections."""
+        if self._trace is not None:
+            self._trace(self.now, node, notice)
+        if notice.what == LEFT:
+            self._end(node, place)
+        for listener in self.listeners:
+            listener(node, notice, self.now)
+
     def _send(self, node: NodeId, to: NodeId, message: Any) -> None:
         kind = type(message).__name__
+        size = len(encode(message))
         self.messages[kind] += 1
-        self.bytes[kind] += len(encode(message))
+        self.bytes[kind] += size
         self.sent_by[node] += 1
+        self.bytes_by[node] += size
         target = self.places.get(to)
-        if target is None or not target.alive or self._is_cut(node, to):
+        if target is None or not target.alive:
+            self._drop(node, to, message, "nobody there")
+            return
+        if self._is_cut(node, to) or (node, to) in self._muted:
+            self._drop(node, to, message, "cut off")
             return
         network = self.network
         if network.loss and self._random.random() < network.loss:
+            self._drop(node, to, message, "lost")
             return
         event = Received(node, message)
         self._schedule(network.latency(self._random, node, to), to, target.incarnation, event)
@@ -212,7 +273,13 @@ class World:
 
     def _announce_loss(self, node: NodeId, lost: NodeId, incarnation: int | None) -> None:
         delay = self.network.detection(self._random, node, lost)
-        self._schedule(delay, node, self.places[node].incarnation, PeerLost(lost, incarnation))
+        self._schedule(delay, node, self.places[node].incarnation, Suspicion(lost, incarnation))
+
+    def _is_reachable(self, node: NodeId, peer: NodeId, incarnation: int | None) -> bool:
+        other = self.places.get(peer)
+        if other is None or not other.alive or (incarnation is not None and other.incarnation != incarnation):
+            return False
+        return not self._is_cut(node, peer)
 
     def _is_cut(self, one: NodeId, other: NodeId) -> bool:
         return bool(self._sides) and self._sides.get(one, -1) != self._sides.get(other, -1)
@@ -221,15 +288,10 @@ class World:
         self._counter += 1
         heapq.heappush(self._queue, (self.now + max(delay, 0), self._counter, node, incarnation, event))
 
+    def _drop(self, node: NodeId, to: NodeId, message: Any, why: str) -> None:
+        if self._trace is not None:
+            self._trace(self.now, node, Dropped(to, message, why))
+
     def _log(self, node: NodeId, what: str) -> None:
         if self._trace is not None:
-            self._trace(f"{self.now / 1e6:.6f} {node} {what}")
-
-
-def describe(event: Input) -> str:
-    """An input in one readable line."""
-    match event:
-        case Received(sender, message):
-            return f"<- {sender} {message}"
-        case _:
-            return repr(event)
+            self._trace(self.now, node, what)
