@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from omen.protocol.events import Engine, NodeId, Topic
 from omen.protocol.messages import Answer, EventId, Ref
 
-WAITING, GATHERING, ASKING, LINKING = "waiting", "gathering", "asking", "linking"
+WAITING, GATHERING, ASKING, LINKING, FINISHING = "waiting", "gathering", "asking", "linking", "finishing"
 
 
 @dataclass(slots=True)

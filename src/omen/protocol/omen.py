@@ -82,7 +82,7 @@ class OmenNode:
         self.config = config
         self._random = randomness
         self._contacts = tuple(contacts)
-        self.out = Outbox()
+        self.out = Outbox(ref.id)
         self.book = Book(Descriptor(Digest(ref, 1, 1), tuple(sorted(set(topics))), ()), config.tombstone_life)
         self.sampling = Sampling(self.book, config, randomness, self.out)
         self.ring = Ring(self.book, config)
@@ -175,8 +175,7 @@ class OmenNode:
         self._set_round_timer(0)
         if self._contacts:
             self._join()
-        self._settle()
-        return self.out.take()
+        return self._conclude()
 
     def handle(self, event: Input, now: Time) -> Sequence[Output]:
         """Take in one input; everything that follows from it comes back."""
@@ -198,8 +197,17 @@ class OmenNode:
                 self._resubscribe(added, dropped)
             case Depart():
                 self._depart()
+        return self._conclude()
+
+    def _conclude(self) -> Sequence[Output]:
+        """Hear what this node has to say to itself, then hand everything over."""
         if not self.stopped:
             self._settle()
+        while self.out.to_oneself and not self.stopped:
+            message = self.out.to_oneself.popleft()
+            self._handlers[type(message)](self.book.id, message)
+            if not self.stopped:
+                self._settle()
         return self.out.take()
 
     def _on_timer(self, key: Any) -> None:
@@ -386,12 +394,12 @@ class OmenNode:
         former = any(self.reports.was_linked(ref) for ref in message.lost)
         mine = to_bits(asked, self.book.topics_of(self.book.id))
         answer = Answer(message.event, message.attempt, self.ref, mine, len(self.links.links), links, former)
-        self._to(message.asker, answer)
+        self.out.send(message.asker, answer)
 
     def _on_propose(self, _: NodeId, message: Propose) -> None:
         self.links.plan(message.other)
         if self.links.is_up(message.other.id):
-            self._to(message.asker, Confirmed(message.event, message.attempt, message.other.id))
+            self.out.send(message.asker, Confirmed(message.event, message.attempt, message.other.id))
         elif message.other.id in self.links.links:
             waiting = self.proposals.setdefault(message.other.id, [])
             waiting[:] = [entry for entry in waiting if entry[1] != message.event]
@@ -421,17 +429,10 @@ class OmenNode:
         onward = self.ring.get_succs()[-1] if self.ring.successors else self.book.id
         closed = clockwise(origin, onward) <= clockwise(origin, self.book.id) or onward == origin
         if not missing or closed:
-            self._to(message.origin, Found(message.event, tuple(found)))
+            self.out.send(message.origin, Found(message.event, tuple(found)))
         else:
             walk = Walk(message.event, message.origin, tuple(missing), tuple(found), message.skip)
             self.out.send(self.ring.members[onward], walk)
-
-    def _to(self, ref: Ref, message: Any) -> None:
-        """Send, or hand over directly where it is this node itself."""
-        if ref.id == self.book.id:
-            self._handlers[type(message)](self.book.id, message)
-        else:
-            self.out.send(ref, message)
 
     def _reply(self, sender: NodeId, message: Any) -> None:
         known = self.ring.members.get(sender) or (self.links.links[sender].ref if sender in self.links.links else None)
@@ -482,7 +483,7 @@ class OmenNode:
         for node in self.links.came_up:
             self.out.notify("link", node)
             for asker, event, attempt in self.proposals.pop(node, ()):
-                self._to(asker, Confirmed(event, attempt, node))
+                self.out.send(asker, Confirmed(event, attempt, node))
         self.links.came_up.clear()
         for node in [node for node in self.proposals if node not in self.links.links]:
             del self.proposals[node]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from omen.protocol.events import Connect, Disconnect, NodeId, Notify, Output, Send, SetTimer, Time, TimerKey
@@ -9,13 +10,18 @@ from omen.protocol.messages import Message, Ref
 
 
 class Outbox:
-    """Collects outputs in the order they were asked for."""
+    """Collects outputs in the order they were asked for. What a node says to itself never leaves it."""
 
-    def __init__(self) -> None:
+    def __init__(self, me: NodeId) -> None:
+        self._me = me
         self._outputs: list[Output] = []
+        self.to_oneself: deque[Message] = deque()
 
     def send(self, to: Ref, message: Message) -> None:
-        self._outputs.append(Send(to.id, to.address, message))
+        if to.id == self._me:
+            self.to_oneself.append(message)
+        else:
+            self._outputs.append(Send(to.id, to.address, message))
 
     def set_timer(self, key: TimerKey, delay: Time) -> None:
         self._outputs.append(SetTimer(key, delay))

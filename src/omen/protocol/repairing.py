@@ -10,7 +10,7 @@ from omen.protocol.config import Config
 from omen.protocol.docket import Case, Docket
 from omen.protocol.events import Engine, NodeId, Randomness, Topic
 from omen.protocol.locate import Locator
-from omen.protocol.mending import ASKING, GATHERING, LINKING, WAITING, Loss, Mending
+from omen.protocol.mending import ASKING, FINISHING, GATHERING, LINKING, WAITING, Loss, Mending
 from omen.protocol.messages import Answer, Ask, Confirmed, EventId, Found, Inherit, Inquire, Propose, Ref, Walk
 from omen.protocol.outbox import Outbox
 from omen.protocol.ring import Ring
@@ -60,6 +60,7 @@ class Repairer:
         mending = self.mending = Mending(event, centre, set(case.loss.topics))
         if centre is None:
             mending.add_loss(case.loss)
+            self._enter(WAITING, mending)
             self._wait_until_ready(mending)
         else:
             self._choose_members(mending)
@@ -97,7 +98,12 @@ class Repairer:
             if mending.stage in (ASKING, LINKING):
                 self._ask(mending)
 
+    def _enter(self, stage: str, mending: Mending) -> None:
+        mending.stage = stage
+        self._out.notify("step", (mending.event, stage, tuple(sorted(mending.members))))
+
     def _finish(self, mending: Mending) -> None:
+        self._enter(FINISHING, mending)
         self.mending = None
         self._owner.finish(mending)
 
@@ -110,13 +116,12 @@ class Repairer:
             return
         ready = event.kind != "leave" or event.node not in self._views.shadows or self._views.is_ready(event.node)
         if not ready:
-            mending.stage = WAITING
             self._out.set_timer(("mend", WAITING, event, mending.attempt), self._config.gossip_period // 4)
             return
         for ref in self._views.backups_of(event.node):
             if ref.id not in mending.losses:
                 mending.members.setdefault(ref.id, ref)
-        mending.stage = GATHERING
+        self._enter(GATHERING, mending)
         self._out.set_timer(("mend", GATHERING, event, mending.attempt), self._config.grace)
 
     def _choose_members(self, mending: Mending) -> None:
@@ -139,7 +144,7 @@ class Repairer:
         return len(known.neighbours) if known is not None else 0
 
     def _start_walk(self, mending: Mending, missing: list[Topic]) -> None:
-        mending.stage = GATHERING
+        self._enter(GATHERING, mending)
         mending.walks += 1
         mending.walked = mending.walks >= WALKS_AT_MOST
         walk = Walk(mending.event, self._book.ref, tuple(missing), (), tuple(sorted(mending.gone)))
@@ -168,7 +173,6 @@ class Repairer:
 
     def _ask(self, mending: Mending) -> None:
         """Ask the shadow set what it and its neighbours have of the topics concerned."""
-        mending.stage = ASKING
         mending.attempt += 1
         mending.tries = 0
         mending.answers = {}
@@ -181,6 +185,7 @@ class Repairer:
         while dead := [node for node in sorted(mending.members) if self._book.is_dead(mending.members[node])]:
             self._lose_member(mending, dead[0])
         mending.asked = tuple(sorted(mending.topics))
+        self._enter(ASKING, mending)
         self._ask_silent(mending)
 
     def _ask_silent(self, mending: Mending) -> None:
@@ -301,7 +306,7 @@ class Repairer:
             self._propose(mending)
 
     def _link(self, mending: Mending) -> None:
-        mending.stage = LINKING
+        self._enter(LINKING, mending)
         mending.tries = 0
         pairs = mending.plan(self._engine, self._config.rho, self._config.halo_hops > 0)
         mending.open_links = {pair: set() for pair in pairs}
