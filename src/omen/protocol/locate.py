@@ -35,6 +35,11 @@ class Locator:
         self._searches: dict[int, Search] = {}
         self._next = 0
 
+    @property
+    def open_count(self) -> int:
+        """How many searches are under way."""
+        return len(self._searches)
+
     def search(self, target: NodeId, purpose: object, known: Iterable[Ref]) -> None:
         """Ask around for the node that follows `target`; `known` is where to begin."""
         self._next += 1

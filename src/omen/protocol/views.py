@@ -34,7 +34,7 @@ class Views:
         self._config = config
         self._random = randomness
         self.shadows: dict[NodeId, Shadow] = {}
-        self._seen: dict[NodeId, tuple[int, int]] = {}
+        self.seen: dict[NodeId, tuple[int, int]] = {}
 
     def follow(self, nodes: Iterable[NodeId], pinned: Iterable[NodeId]) -> None:
         """Keep shadows for these nodes alone: the predecessors, and the lost ones still being mended."""
@@ -67,12 +67,12 @@ class Views:
 
     def is_unseen(self, digest: Digest) -> bool:
         """Whether a node's topics were not looked at before."""
-        return self._seen.get(digest.ref.id) != (digest.ref.incarnation, digest.topics_version)
+        return self.seen.get(digest.ref.id) != (digest.ref.incarnation, digest.topics_version)
 
     def remember_seen(self, digest: Digest) -> None:
-        if len(self._seen) >= SEEN_AT_MOST:
-            del self._seen[next(iter(self._seen))]
-        self._seen[digest.ref.id] = (digest.ref.incarnation, digest.topics_version)
+        if len(self.seen) >= SEEN_AT_MOST:
+            del self.seen[next(iter(self.seen))]
+        self.seen[digest.ref.id] = (digest.ref.incarnation, digest.topics_version)
 
     def next_round(self) -> None:
         """A round has passed. A set that has just stopped growing is built once more, from all that were found."""
@@ -93,7 +93,7 @@ class Views:
                     self._admit(shadow, node)
 
     def note_loss(self, node: NodeId) -> None:
-        self._seen.pop(node, None)
+        self.seen.pop(node, None)
         for shadow in self.shadows.values():
             if node in shadow.backups:
                 shadow.stale = True
