@@ -78,36 +78,48 @@ class Mending:
         nodes = sorted(node for node in self.members if node in self.answers)
         if self.centre is not None:
             nodes = sorted({*nodes, self.centre.id})
-        topics_of = [self._topics_of(node) for node in nodes]
-        labels_of = self._attach_labels(nodes, topics_of) if self.centre else self._labels(nodes, topics_of, halo)
+            topics_of, labels_of = self._attach(nodes)
+        else:
+            topics_of, labels_of = self._pieces(nodes, halo)
         degrees = [self.answers[node].degree if node in self.answers else 0 for node in nodes]
         centre = nodes.index(self.centre.id) if self.centre is not None else -1
         pairs = engine(topics_of, labels_of, degrees, rho, centre)
         return [(nodes[one], nodes[other]) for one, other in pairs]
 
-    def _topics_of(self, node: NodeId) -> list[int]:
-        if self.centre is not None and node == self.centre.id:
-            return list(range(len(self.asked)))
-        return positions(self.answers[node].mine)
-
-    def _attach_labels(self, nodes: Sequence[NodeId], topics_of: Sequence[Sequence[int]]) -> list[list[int]]:
+    def _attach(self, nodes: Sequence[NodeId]) -> tuple[list[list[int]], list[list[int]]]:
         """Before a join all present subscribers of a topic are one piece; the newcomer is another."""
         assert self.centre is not None
-        return [[int(node == self.centre.id)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)]
+        newcomer = self.centre.id
+        everything = list(range(len(self.asked)))
+        topics_of = [everything if node == newcomer else positions(self.answers[node].mine) for node in nodes]
+        labels_of = [[int(node == newcomer)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)]
+        return topics_of, labels_of
 
-    def _labels(self, nodes: Sequence[NodeId], topics_of: Sequence[Sequence[int]], halo: bool) -> list[list[int]]:
-        """The piece of each member in each topic, by the links that the members named."""
-        pieces: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
+    def _pieces(self, nodes: Sequence[NodeId], halo: bool) -> tuple[list[list[int]], list[list[int]]]:
+        """The piece of each member in each topic, by the links that the members named.
+
+        A backup whose visible piece of a topic holds no former neighbour is left out of that topic: every piece the
+        loss broke off holds one, so joining theirs is enough, and joining more only costs links.
+        """
+        topics_of = [positions(self.answers[node].mine) for node in nodes]
+        parents: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
         inside = set(nodes)
         for node, topics in zip(nodes, topics_of, strict=True):
             for topic in topics:
-                pieces[topic].setdefault(node, node)
+                parents[topic].setdefault(node, node)
             for other, bits in self.answers[node].links:
                 if other in self.losses or (not halo and other not in inside):
                     continue
                 for topic in common_positions(self.answers[node].mine, bits):
-                    _unite(pieces[topic], node, other)
-        return [[_find(pieces[topic], node) for topic in topics] for node, topics in zip(nodes, topics_of, strict=True)]
+                    _unite(parents[topic], node, other)
+        broken_off = [
+            {_find(parent, node) for node in self.former if node in parent and node in inside} for parent in parents
+        ]
+        labelled = [
+            [(topic, root) for topic in topics if (root := _find(parents[topic], node)) in broken_off[topic]]
+            for node, topics in zip(nodes, topics_of, strict=True)
+        ]
+        return [[topic for topic, _ in row] for row in labelled], [[root for _, root in row] for row in labelled]
 
 
 def _find(piece: dict[NodeId, NodeId], node: NodeId) -> NodeId:

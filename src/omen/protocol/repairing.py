@@ -227,11 +227,17 @@ class Repairer:
             self._link(mending)
 
     def _go_on(self, mending: Mending, grown: bool) -> None:
-        """Members were lost: ask everybody anew where others came in for them, else go on with those left."""
-        if grown and mending.stage in (ASKING, LINKING):
+        """Members were lost: ask anew where others came in for them or links to them were planned, else go on."""
+        cut_off = [pair for pair in mending.open_links if not self._has_both(mending, pair)]
+        redo = mending.stage == LINKING and (grown or cut_off) and self._config.remedies.redo_unconfirmed
+        if redo or (mending.stage == ASKING and grown):
             self._ask(mending)
         else:
             self._proceed(mending)
+
+    def _has_both(self, mending: Mending, pair: tuple[NodeId, NodeId]) -> bool:
+        centre = mending.centre.id if mending.centre is not None else None
+        return all(end in mending.members or end == centre for end in pair)
 
     def _lose_member(self, mending: Mending, node: NodeId) -> bool:
         """A member is gone. One that was linked to the loss brings its own former neighbours in; whether it did."""
