@@ -17,12 +17,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omen.churn import Crash, Join, Leave, Resubscribe, Trace
     from omen.errors import CannotWrite, InvalidInput, InvalidTable, MissingDependency, OmenError
     from omen.interests import Interests
+    from omen.mend import start_maintainer
     from omen.overlay import Overlay
     from omen.quality import Check, check_overlay
-    from omen.runs import ALGORITHMS, design_overlay
-    from omen.tables import read_overlay, read_workload, write_overlay, write_workload
+    from omen.runs import ALGORITHMS, SYSTEMS, design_overlay
+    from omen.runs.replay import replay
+    from omen.tables import read_churn, read_overlay, read_workload, write_churn, write_overlay, write_workload
 
     __version__: str
 
@@ -30,35 +33,55 @@ _HOMES = {
     "ALGORITHMS": "omen.runs",
     "CannotWrite": "omen.errors",
     "Check": "omen.quality",
+    "Crash": "omen.churn",
     "Interests": "omen.interests",
     "InvalidInput": "omen.errors",
     "InvalidTable": "omen.errors",
+    "Join": "omen.churn",
+    "Leave": "omen.churn",
     "MissingDependency": "omen.errors",
     "OmenError": "omen.errors",
     "Overlay": "omen.overlay",
+    "Resubscribe": "omen.churn",
+    "SYSTEMS": "omen.runs",
+    "Trace": "omen.churn",
     "check_overlay": "omen.quality",
     "design_overlay": "omen.runs",
+    "read_churn": "omen.tables",
     "read_overlay": "omen.tables",
     "read_workload": "omen.tables",
+    "replay": "omen.runs.replay",
+    "start_maintainer": "omen.mend",
+    "write_churn": "omen.tables",
     "write_overlay": "omen.tables",
     "write_workload": "omen.tables",
 }
 
 __all__ = [
     "ALGORITHMS",
+    "SYSTEMS",
     "CannotWrite",
     "Check",
+    "Crash",
     "Interests",
     "InvalidInput",
     "InvalidTable",
+    "Join",
+    "Leave",
     "MissingDependency",
     "OmenError",
     "Overlay",
+    "Resubscribe",
+    "Trace",
     "__version__",
     "check_overlay",
     "design_overlay",
+    "read_churn",
     "read_overlay",
     "read_workload",
+    "replay",
+    "start_maintainer",
+    "write_churn",
     "write_overlay",
     "write_workload",
 ]

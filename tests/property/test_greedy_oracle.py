@@ -23,9 +23,13 @@ from reference.instances import (
 )
 
 RHOS = [0.0, 1.0, 1.5, 2.0, 3.0, 8.0, math.inf]
-SPARSE, DENSE = 0, 1000
+SPARSE, DENSE, DENSE_AND_WIDE = 0, 1000, -1000
 
-paths = st.tuples(st.sampled_from([1, 2, 3, 64]), st.sampled_from([SPARSE, 2, 4, DENSE]), st.sampled_from([0, 64]))
+paths = st.tuples(
+    st.sampled_from([1, 2, 3, 64]),
+    st.sampled_from([SPARSE, 2, 4, DENSE, -4, DENSE_AND_WIDE]),
+    st.sampled_from([0, 0, 64]),
+)
 
 
 def links_of_kernel(
@@ -135,6 +139,14 @@ LARGER = {
     "20 nodes sharing 300 topics": random_interests(20, 330, 290, 310, 0.0, seed=4),
 }
 
+LARGER_PATHS = [
+    (CACHE_LENGTH, DENSE_DIVISOR, 0),
+    (3, SPARSE, 0),
+    (5, DENSE, 0),
+    (1, DENSE_AND_WIDE, 0),
+    (CACHE_LENGTH, DENSE_DIVISOR, 1000),
+]
+
 
 @pytest.mark.parametrize("rho", [0.0, 3.0, math.inf])
 @pytest.mark.parametrize("name", LARGER)
@@ -142,5 +154,5 @@ def test_larger_instances_equal_the_literal_algorithm(name, rho):
     interests = LARGER[name]
     topics_of = as_topics(interests)
     expected = construct_low_edges(topics_of, [], all_pairs(topics_of), rho)
-    for path in [(CACHE_LENGTH, DENSE_DIVISOR, 0), (3, SPARSE, 0), (5, DENSE, 0), (1, 0, 1000)]:
+    for path in LARGER_PATHS:
         assert design(interests, rho, path) == expected

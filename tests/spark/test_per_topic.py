@@ -38,7 +38,7 @@ def test_links_are_the_same_for_any_partitions(spark: SparkSession) -> None:
 
 def test_other_algorithms_and_options_are_refused(spark: SparkSession) -> None:
     rows = spark.createDataFrame([(1, 1)], "node bigint, topic bigint")
-    with pytest.raises(InvalidInput, match="'gm' is not built on Spark"):
+    with pytest.raises(InvalidInput, match="gm is not built on Spark"):
         design_per_topic(rows, "gm")
     with pytest.raises(InvalidInput, match="k"):
         design_per_topic(rows, "harary-pt", {"k": 0})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json, print_table
 from omen.cli.progress import working
+from omen.cli.spark_options import add_spark_options
 
 if TYPE_CHECKING:
     from omen.quality import Check
@@ -34,13 +35,24 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--k", metavar="K", type=at_least(1), default=1, help="connectivity asked for (1)")
     parser.add_argument("--diameters", action="store_true", help="also measure how many hops each topic spans")
     parser.add_argument("--engine", choices=("local", "spark"), default="local", help="where it is computed (local)")
+    parser.add_argument(
+        "--tables", metavar="DIR", help="with --engine spark: write the tables topics and degrees there"
+    )
+    add_spark_options(parser)
     add_json(parser)
     parser.set_defaults(handler=check)
 
 
 def check(arguments: argparse.Namespace) -> int:
-    if arguments.engine == "spark":
-        return _check_on_spark(arguments)
+    verdict, result = _check_on_spark(arguments) if arguments.engine == "spark" else _check_here(arguments)
+    if arguments.json:
+        print_json(result)
+    else:
+        _print_verdict(verdict, result)
+    return 0 if verdict.holds else 1
+
+
+def _check_here(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
     from omen.quality import check_overlay, degree_summary, diameter_summary, topic_diameters
     from omen.tables import read_overlay, read_workload
 
@@ -67,11 +79,13 @@ def check(arguments: argparse.Namespace) -> int:
         with working("measuring diameters"):
             diameters = diameter_summary(interests, topic_diameters(interests, overlay))
         result |= {"mean_diameter": diameters.mean, "max_diameter": diameters.maximum}
-    if arguments.json:
-        print_json(result)
-    else:
-        _print_verdict(verdict, result)
-    return 0 if verdict.holds else 1
+    return verdict, result
+
+
+def _check_on_spark(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
+    from omen.cli.on_spark import check_overlay
+
+    return check_overlay(arguments)
 
 
 def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:
@@ -89,15 +103,10 @@ def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:
     print_facts(facts)
     if not verdict.broken:
         return
-    print(f"\n{len(verdict.broken):,} of {verdict.topics:,} topics do not hold:")
+    print(f"\n{result['broken_topics']:,} of {verdict.topics:,} topics do not hold:")
     rows = [(t.topic, t.subscribers, t.components, t.connectivity) for t in verdict.broken[:SHOWN_TOPICS]]
     rows_as_text = [(str(topic), *numbers) for topic, *numbers in rows]
     print_table(("topic", "subscribers", "pieces", "connectivity"), rows_as_text, indent="  ")
-    if len(verdict.broken) > SHOWN_TOPICS:
-        print(f"  and {len(verdict.broken) - SHOWN_TOPICS:,} more (--json lists all)")
-
-
-def _check_on_spark(arguments: argparse.Namespace) -> int:
-    from omen.errors import MissingDependency
-
-    raise MissingDependency("--engine spark is not part of this version: use --engine local")
+    if result["broken_topics"] > SHOWN_TOPICS:
+        lists = "all" if len(verdict.broken) == result["broken_topics"] else f"{len(verdict.broken):,}"
+        print(f"  and {result['broken_topics'] - SHOWN_TOPICS:,} more (--json lists {lists})")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_json
 from omen.cli.output import print_facts, print_json, shown
 from omen.cli.progress import working
+from omen.cli.spark_options import add_spark_options
 from omen.design import resolve_options
 from omen.runs import ALGORITHMS, find_algorithm
 
@@ -37,6 +38,10 @@ def add_parser(commands: Any) -> None:
     for name, text in _option_help().items():
         parser.add_argument(f"--{name}", metavar=name.upper(), dest=f"option_{name}", help=text)
     parser.add_argument("--out", metavar="O", help="table of links to write; without it the result is only shown")
+    parser.add_argument(
+        "--engine", choices=("local", "spark"), default="local", help="where it is built; spark: per-topic only (local)"
+    )
+    add_spark_options(parser)
     add_json(parser)
     parser.set_defaults(handler=design)
 
@@ -55,9 +60,6 @@ def _option_help() -> dict[str, str]:
 
 
 def design(arguments: argparse.Namespace) -> int:
-    from omen.quality import check_overlay, degree_summary
-    from omen.tables import read_workload, write_overlay
-
     algorithm = find_algorithm(arguments.algorithm)
     given = {
         name.removeprefix("option_"): value
@@ -65,6 +67,24 @@ def design(arguments: argparse.Namespace) -> int:
         if name.startswith("option_") and value is not None
     }
     options = resolve_options(algorithm, given)
+    result = (_design_on_spark if arguments.engine == "spark" else _design_here)(arguments, algorithm, options)
+    if arguments.json:
+        print_json(result)
+    else:
+        _print_result(result)
+    return 0
+
+
+def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
+    from omen.cli.on_spark import design_overlay
+
+    return design_overlay(arguments, algorithm, options)
+
+
+def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
+    from omen.quality import check_overlay, degree_summary
+    from omen.tables import read_workload, write_overlay
+
     with working("reading"):
         interests = read_workload(arguments.workload).interests
     with working(f"designing with {algorithm.name}"):
@@ -75,7 +95,7 @@ def design(arguments: argparse.Namespace) -> int:
     with working("checking"):
         verdict = check_overlay(interests, overlay)
     degrees = degree_summary(overlay)
-    result: dict[str, Any] = {
+    return {
         "algorithm": algorithm.name,
         "options": options,
         "nodes": interests.node_count,
@@ -88,11 +108,6 @@ def design(arguments: argparse.Namespace) -> int:
         "design_s": seconds,
         "out": arguments.out,
     }
-    if arguments.json:
-        print_json(result)
-    else:
-        _print_result(result)
-    return 0
 
 
 def build_timed(algorithm: Algorithm, interests: Interests, options: dict[str, Any]) -> tuple[Overlay, float]:

@@ -1,16 +1,17 @@
-"""What a person sees while something takes long: one line on the terminal that counts the seconds, and then goes."""
+"""What a person sees while something takes long: one line on the terminal that counts, and then goes."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE_S = 2.0  # what is over sooner needs no line
 _TICK_S = 0.25
 _CLEAR = "\r\x1b[K"
+_BAR = 30
 
 
 @contextmanager
@@ -41,3 +42,30 @@ def _watch(what: str, patience: float, over: threading.Event) -> None:
         if over.wait(_TICK_S):
             break
     print(_CLEAR, end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def counting(what: str, total: int, patience: float = PATIENCE_S) -> Iterator[Callable[[int], None]]:
+    """Hands out what to call with how many of `total` are done; shows a bar and the time left on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    started = shown_at = time.monotonic()
+    first = -1
+
+    def tell(done: int) -> None:
+        nonlocal shown_at, first
+        now = time.monotonic()
+        first = done if first < 0 else first
+        if now - started < patience or now - shown_at < _TICK_S:
+            return
+        shown_at = now
+        left = (now - started) * (total - done) / max(done - first, 1)
+        bar = "#" * (done * _BAR // max(total, 1))
+        line = f"{_CLEAR}{what} [{bar:<{_BAR}}] {done:,}/{total:,}, {left:.0f} s left"
+        print(line, end="", file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        print(_CLEAR, end="", file=sys.stderr, flush=True)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json
+from omen.cli.profiling import add_profile
 from omen.cli.progress import working
+from omen.cli.spark_options import add_spark_options
 
 if TYPE_CHECKING:
     from omen.interests import Interests
@@ -42,6 +44,7 @@ def add_parser(commands: Any) -> None:
     kinds = parser.add_subparsers(metavar="KIND", required=True, title="kinds")
     _add_synth(kinds)
     _add_import(kinds)
+    add_profile(kinds)
 
 
 def _add_synth(kinds: Any) -> None:
@@ -57,6 +60,7 @@ def _add_synth(kinds: Any) -> None:
     parser.add_argument("--sizes", metavar="S", required=True, help="how many topics a node wants")
     parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=0, help="of the random choices (0)")
     parser.add_argument("--out", metavar="W", required=True, help="folder to write")
+    _add_engine(parser, "5 million expected subscriptions")
     add_json(parser)
     parser.set_defaults(handler=synthesise)
 
@@ -79,17 +83,22 @@ def _add_import(kinds: Any) -> None:
     parser.add_argument("--topic-column", metavar="C", default="topic", help="column of the topic (topic)")
     parser.add_argument("--max-rejected", metavar="N", type=at_least(0), help="stop where more rows are bad")
     parser.add_argument("--out", metavar="W", required=True, help="folder to write")
+    _add_engine(parser, "500 MB")
     add_json(parser)
     parser.set_defaults(handler=import_table)
 
 
+def _add_engine(parser: argparse.ArgumentParser, size: str) -> None:
+    text = f"where it is made; auto: spark from {size} on, if it is installed (auto)"
+    parser.add_argument("--engine", choices=("auto", "local", "spark"), default="auto", help=text)
+    add_spark_options(parser)
+
+
 def synthesise(arguments: argparse.Namespace) -> int:
-    from omen.tables import write_workload
-    from omen.workloads import Popularity, Sizes, generate_interests
+    from omen.cli import on_spark
+    from omen.workloads import Popularity, Sizes
 
     popularity, sizes = Popularity.parse(arguments.popularity), Sizes.parse(arguments.sizes)
-    with working("drawing"):
-        interests = generate_interests(arguments.nodes, arguments.topics, popularity, sizes, arguments.seed)
     info = {
         "made": "synth",
         "nodes": arguments.nodes,
@@ -98,9 +107,7 @@ def synthesise(arguments: argparse.Namespace) -> int:
         "sizes": str(sizes),
         "seed": arguments.seed,
     }
-    with working("writing"):
-        write_workload(arguments.out, interests, info)
-    counts = _counts(interests)
+    counts = on_spark.synthesise(arguments, info) or _synthesise_here(arguments, info)
     if arguments.json:
         print_json(info | counts | {"out": arguments.out})
     else:
@@ -108,7 +115,35 @@ def synthesise(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _synthesise_here(arguments: argparse.Namespace, info: dict[str, Any]) -> dict[str, int]:
+    from omen.tables import write_workload
+    from omen.workloads import generate_interests
+
+    with working("drawing"):
+        interests = generate_interests(
+            arguments.nodes, arguments.topics, arguments.popularity, arguments.sizes, arguments.seed
+        )
+    with working("writing"):
+        write_workload(arguments.out, interests, info)
+    return _counts(interests)
+
+
 def import_table(arguments: argparse.Namespace) -> int:
+    from omen.cli import on_spark
+
+    result = on_spark.import_table(arguments) or _import_here(arguments)
+    if arguments.json:
+        print_json(result)
+        return 0
+    facts: list[tuple[str, Any]] = [("rows read", result["rows"])]
+    facts += [(name, result[name]) for name in ("nodes", "topics", "subscriptions")]
+    facts += [("duplicates merged", result["duplicates"]), ("rows rejected", result["rejected"])]
+    facts += [(f"  {reason}", number) for reason, number in result["rejected_by_reason"].items()]
+    print_facts([*facts, ("written to", result["out"])])
+    return 0
+
+
+def _import_here(arguments: argparse.Namespace) -> dict[str, Any]:
     from omen.errors import InvalidTable
     from omen.tables import write_workload
     from omen.workloads import import_subscriptions
@@ -133,15 +168,8 @@ def import_table(arguments: argparse.Namespace) -> int:
     }
     with working("writing"):
         write_workload(arguments.out, imported.interests, info, imported.rejected)
-    counts = _counts(imported.interests)
-    if arguments.json:
-        print_json(info | counts | {"rejected": rejected, "rejected_by_reason": imported.reasons, "out": arguments.out})
-        return 0
-    facts: list[tuple[str, Any]] = [("rows read", imported.rows), *counts.items()]
-    facts += [("duplicates merged", imported.duplicates), ("rows rejected", rejected)]
-    facts += [(f"  {reason}", number) for reason, number in imported.reasons.items()]
-    print_facts([*facts, ("written to", arguments.out)])
-    return 0
+    reasons = {"rejected": rejected, "rejected_by_reason": imported.reasons}
+    return info | _counts(imported.interests) | reasons | {"out": arguments.out}
 
 
 def _counts(interests: Interests) -> dict[str, int]:

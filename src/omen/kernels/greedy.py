@@ -6,16 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
-from omen.kernels.greedy_components import Components, components_of, link
+from omen.kernels.greedy_components import Components, borrowing, components_of, link
 from omen.kernels.greedy_rows import UNLIMITED, Rows, next_row, raise_block_bounds, rows_of, search_row
-from omen.kernels.greedy_small import centre_links, small_links
+from omen.kernels.greedy_small import centre_links, grown, small_links
 
 Codes = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 # Where the paths inside the engine part; results do not depend on them.
 CACHE_LENGTH = 64  # candidates a row keeps
-DENSE_DIVISOR = 12  # topics held by more than nodes / 12 are compared as dense rows
+DENSE_DIVISOR = (
+    12  # topics held by more than nodes / 12 are compared as dense rows; negative: in 32 bits even if 16 suffice
+)
 SMALL_NODES = 64  # up to here all pairs are counted directly
 
 NO_CENTRE = -1
@@ -32,19 +34,20 @@ def fresh_labels(topic_offsets: Offsets) -> Codes:
     return labels
 
 
-@compiled()
+@borrowing
 def _befriend(rows: Rows, max_degree: int, friendly_at: npt.NDArray[np.int64]) -> None:
     """The maximum degree has risen: every node below it is degree-friendly again."""
+    friendly_bound, bound, degrees = rows.friendly_bound, rows.bound, rows.degrees
     highest = np.int32(0)
-    for u in range(rows.bound.size):
-        rows.friendly_bound[u] = rows.bound[u] if rows.degrees[u] < max_degree else 0
-        highest = max(highest, rows.friendly_bound[u])
-    raise_block_bounds(rows.friendly_bound, rows.friendly_block_bound)
+    for u in range(bound.size):
+        friendly_bound[u] = bound[u] if degrees[u] < max_degree else np.int32(0)
+        highest = max(highest, friendly_bound[u])
+    raise_block_bounds(friendly_bound, rows.friendly_block_bound)
     friendly_at[0] = highest
     friendly_at[1] = 0
 
 
-@compiled()
+@borrowing
 def _find_low_edge(
     components: Components,
     rows: Rows,
@@ -54,24 +57,45 @@ def _find_low_edge(
     rho: float,
 ) -> tuple[int, int]:
     """Low-ODA, lines 8-14. All pairs are searched only at levels that would beat the degree-friendly one."""
-    friendly_u = friendly_v = np.int64(-1)
+    u = v = friendly_u = friendly_v = np.int64(-1)
     to_beat = 0.0
-    while friendly_v < 0:
-        friendly_u = next_row(rows.friendly_bound, rows.friendly_block_bound, friendly_at)
-        if friendly_u < 0:
-            break
-        friendly_v = search_row(components, rows, rows.friendly_bound, friendly_u, friendly_at[0], max_degree)
-        to_beat = friendly_at[0] * rho
-    if friendly_v < 0:
-        to_beat = 0.0
-    while at[0] > to_beat:
-        u = next_row(rows.bound, rows.block_bound, at)
-        if u < 0 or at[0] <= to_beat:
-            break
-        v = search_row(components, rows, rows.bound, u, at[0], UNLIMITED)
-        if v >= 0:
-            return u, v
-    return friendly_u, friendly_v
+    friendly = rho >= 1
+    while True:  # one call of each helper for both searches: each is compiled into here but once
+        if friendly:
+            u = next_row(rows.friendly_bound, rows.friendly_block_bound, friendly_at)
+            level, limit, bound = friendly_at[0], max_degree, rows.friendly_bound
+        else:
+            if at[0] <= to_beat:
+                return friendly_u, friendly_v
+            u = next_row(rows.bound, rows.block_bound, at)
+            level, limit, bound = at[0], np.int64(UNLIMITED), rows.bound
+            if level <= to_beat:
+                return friendly_u, friendly_v
+        v = search_row(components, rows, bound, u, level, limit) if u >= 0 else np.int64(-1)
+        if not friendly:
+            if v >= 0:
+                return u, v
+        elif u < 0:
+            friendly = False
+        elif v >= 0:
+            friendly = False
+            friendly_u, friendly_v = u, v
+            to_beat = level * rho
+
+
+@borrowing
+def _count_degrees(rows: Rows, u: int, v: int, max_degree: int, friendly_at: npt.NDArray[np.int64]) -> int:
+    """The link (u, v) has been added. The maximum degree after it."""
+    degrees = rows.degrees
+    highest = max_degree
+    for end in (u, v):
+        degrees[end] += 1
+        highest = max(highest, np.int64(degrees[end]))
+        if degrees[end] == max_degree:
+            rows.friendly_bound[end] = 0
+    if highest > max_degree:
+        _befriend(rows, highest, friendly_at)
+    return highest
 
 
 @compiled()
@@ -80,8 +104,8 @@ def _run(components: Components, rows: Rows, max_degree: int, rho: float) -> Cod
     chosen = 0
     at = np.zeros(2, np.int64)
     friendly_at = np.zeros(2, np.int64)
-    if rows.bound.size > 0:
-        at[0] = rows.bound.max()
+    for u in range(rows.bound.size):
+        at[0] = max(at[0], rows.bound[u])
     if rho >= 1:
         _befriend(rows, max_degree, friendly_at)
     while True:
@@ -89,20 +113,13 @@ def _run(components: Components, rows: Rows, max_degree: int, rho: float) -> Cod
         if u < 0:
             return links[:chosen].copy()
         if chosen == links.shape[0]:
-            links = np.concatenate((links, np.empty_like(links)))
+            links = grown(links)
         links[chosen, 0] = u
         links[chosen, 1] = v
         chosen += 1
         link(components, u, v)
-        if rho < 1:
-            continue
-        for end in (u, v):
-            rows.degrees[end] += 1
-            if rows.degrees[end] == max_degree:
-                rows.friendly_bound[end] = 0
-        if rows.degrees[u] > max_degree or rows.degrees[v] > max_degree:
-            max_degree += 1
-            _befriend(rows, max_degree, friendly_at)
+        if rho >= 1:
+            max_degree = _count_degrees(rows, u, v, max_degree, friendly_at)
 
 
 @compiled(

@@ -7,8 +7,10 @@ a merge, because rows of them are read far more often than links are added.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,16 @@ from omen.kernels.compiling import compiled
 Places = npt.NDArray[np.int32]
 Members = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
+
+MOST_NARROW = 2**15 - 1  # what an int16 can count and tell apart
+
+Helper = TypeVar("Helper", bound=Callable[..., Any])
+
+
+def borrowing(function: Helper) -> Helper:
+    """Compile a helper that allocates nothing: no reference counts, which took half the time of the innermost calls."""
+    helper: Helper = numba.njit(nogil=True, _nrt=False)(function)
+    return helper
 
 
 class Components(NamedTuple):
@@ -35,8 +47,29 @@ class Components(NamedTuple):
     giant: Places  # of each topic: the label of the component that holds more than half of it, or -1
     rest: Places  # of each topic with a giant: the places that were outside it when last counted, ascending
     rest_count: Places
-    dense_row: Places  # of each topic: its row in `dense`, or -1
-    dense: npt.NDArray[np.int32]  # labels by node, -1 where a node is not subscribed
+    dense_row: Places  # of each topic: its row in `narrow`, or -1; its row in `wide` is -2 - dense_row
+    narrow: npt.NDArray[np.int16]  # labels by node, less the topic's first place; -1 where a node is not subscribed
+    wide: npt.NDArray[np.int32]  # the same for topics of more members than a narrow label can tell apart
+    dense_divisor: int
+
+
+@borrowing
+def _lay_out_dense(
+    topic_offsets: Offsets, dense_row: Places, nodes: int, dense_divisor: int, narrow_members: int
+) -> int:
+    """Give the topics held by more than 1/dense_divisor of the nodes a dense row; how many of them are narrow."""
+    narrow = wide = 0
+    for t in range(dense_row.size):
+        held = topic_offsets[t + 1] - topic_offsets[t]
+        if held < 2 or held * dense_divisor <= nodes:
+            dense_row[t] = -1
+        elif held <= narrow_members and narrow < MOST_NARROW:
+            dense_row[t] = narrow
+            narrow += 1
+        else:
+            dense_row[t] = -2 - wide
+            wide += 1
+    return narrow
 
 
 @compiled()
@@ -48,125 +81,151 @@ def components_of(
     labels: npt.NDArray[np.int32],
     dense_divisor: int,
 ) -> Components:
-    """Set up the components named by `labels`; topics held by more than 1/dense_divisor of the nodes get a dense row."""
+    """Set up the components named by `labels`."""
     nodes = node_offsets.size - 1
     topics = topic_offsets.size - 1
     count = topic_nodes.size
-    label = np.empty(count, np.int32)
-    own = np.empty(count, np.int32)
-    place = np.empty(count, np.int32)
-    entry = np.empty(count, np.int32)
-    ring = np.empty(count, np.int32)
-    size = np.zeros(count, np.int32)
-    giant = np.full(topics, np.int32(-1), np.int32)
-    rest = np.empty(count, np.int32)
-    rest_count = np.zeros(topics, np.int32)
-    dense_row = np.full(topics, np.int32(-1), np.int32)
-    dense_count = 0
+    dense_row = np.empty(topics, np.int32)
+    narrow = _lay_out_dense(
+        topic_offsets, dense_row, nodes, abs(dense_divisor), MOST_NARROW if dense_divisor > 0 else 0
+    )
+    wide = 0
     for t in range(topics):
-        held = topic_offsets[t + 1] - topic_offsets[t]
-        if held * dense_divisor > nodes and held > 1:
-            dense_row[t] = dense_count
-            dense_count += 1
-    dense = np.full((dense_count, nodes), np.int32(-1), np.int32)
+        wide += dense_row[t] <= -2
+    highest = np.int32(-1)
+    lowest = np.int32(0)
+    for q in range(count):
+        highest = max(highest, labels[q])
+        lowest = min(lowest, labels[q])
+    if lowest < 0:
+        raise ValueError("component labels must not be negative")
     components = Components(
         node_offsets,
         node_topics.view(np.uint32),
         topic_offsets,
         topic_nodes.view(np.uint32),
-        label,
-        own,
-        place,
-        entry,
-        ring,
-        size,
-        giant,
-        rest,
-        rest_count,
+        np.empty(count, np.int32),
+        np.empty(count, np.int32),
+        np.empty(count, np.int32),
+        np.empty(count, np.int32),
+        np.empty(count, np.int32),
+        np.empty(count, np.int32),
+        np.empty(topics, np.int32),
+        np.empty(count, np.int32),
+        np.empty(topics, np.int32),
         dense_row,
-        dense,
+        np.empty((narrow, nodes), np.int16),
+        np.empty((wide, nodes), np.int32),
+        abs(dense_divisor),
     )
-    fill = topic_offsets[:-1].copy()
-    for i in range(count):
-        q = fill[node_topics[i]]
-        fill[node_topics[i]] = q + 1
-        place[i] = q
-        entry[q] = i
-    _group(components, labels)
+    _cross_index(components, np.empty(topics, np.int32))
+    _group(components, labels, np.empty(highest + 1, np.int32))
     return components
 
 
-@compiled()
-def _group(components: Components, labels: npt.NDArray[np.int32]) -> None:
-    label, ring, size = components.label, components.ring, components.size
-    highest = -1
-    for q in range(labels.size):
-        if labels[q] < 0:
-            raise ValueError("component labels must not be negative")
-        highest = max(highest, labels[q])
-    seat = np.full(highest + 1, np.int32(-1), np.int32)
-    for t in range(components.topic_offsets.size - 1):
-        start, end = components.topic_offsets[t], components.topic_offsets[t + 1]
-        row = components.dense_row[t]
+@borrowing
+def _cross_index(components: Components, filled: Places) -> None:
+    """Find each subscription's place, and the way back."""
+    node_topics, topic_offsets = components.node_topics, components.topic_offsets
+    place, entry = components.place, components.entry
+    for t in range(filled.size):
+        filled[t] = topic_offsets[t]
+    for i in range(node_topics.size):
+        t = node_topics[i]
+        q = filled[t]
+        filled[t] = q + 1
+        place[i] = q
+        entry[q] = i
+
+
+@borrowing
+def _group(components: Components, labels: npt.NDArray[np.int32], seat: Places) -> None:
+    """Thread a ring through the places of each component; seat is scratch, by label."""
+    label, own, entry, ring, size = components.label, components.own, components.entry, components.ring, components.size
+    topic_offsets = components.topic_offsets
+    for k in range(seat.size):
+        seat[k] = -1
+    for row in range(components.narrow.shape[0]):
+        labels_of = components.narrow[row]
+        for v in range(labels_of.size):
+            labels_of[v] = -1
+    for row in range(components.wide.shape[0]):
+        wide_labels_of = components.wide[row]
+        for v in range(wide_labels_of.size):
+            wide_labels_of[v] = -1
+    for t in range(topic_offsets.size - 1):
+        start, end = topic_offsets[t], topic_offsets[t + 1]
+        components.giant[t] = -1
+        components.rest_count[t] = 0
         for q in range(start, end):
             first = seat[labels[q]]
             if first < start:
-                seat[labels[q]] = q
                 first = np.int32(q)
-                ring[q] = q
+                seat[labels[q]] = first
+                ring[q] = first
+                size[q] = 1
             else:
                 ring[q] = ring[first]
                 ring[first] = q
+                size[q] = 0
+                size[first] += 1
             label[q] = first
-            components.own[components.entry[q]] = first
-            size[first] += 1
-            if row >= 0:
-                components.dense[row, components.members[q]] = first
+            own[entry[q]] = first
+            _note_dense(components, np.int64(t), np.int64(q), first)
         for q in range(start, end):
             if 2 * size[q] > end - start:
-                _crown(components, t, q)
+                _crown(components, np.int64(t), np.int64(q))
 
 
-@compiled()
+@borrowing
+def _note_dense(components: Components, topic: int, place: int, label: np.int32) -> None:
+    row = components.dense_row[topic]
+    if row >= 0:
+        components.narrow[row, components.members[place]] = label - components.topic_offsets[topic]
+    elif row < -1:
+        components.wide[-2 - row, components.members[place]] = label
+
+
+@borrowing
 def _crown(components: Components, topic: int, giant: int) -> None:
     """A component holds more than half of the topic from now on: list the places outside it."""
+    label, rest = components.label, components.rest
     start, end = components.topic_offsets[topic], components.topic_offsets[topic + 1]
     kept = start
     for q in range(start, end):
-        if components.label[q] != giant:
-            components.rest[kept] = q
-            kept += 1
+        rest[kept] = q
+        kept += label[q] != giant
     components.giant[topic] = giant
     components.rest_count[topic] = kept - start
 
 
-@compiled()
+@borrowing
 def _shorten(components: Components, topic: int) -> None:
+    label, rest = components.label, components.rest
     start = components.topic_offsets[topic]
     giant = components.giant[topic]
     kept = start
     for i in range(start, start + components.rest_count[topic]):
-        q = components.rest[i]
-        if components.label[q] != giant:
-            components.rest[kept] = q
-            kept += 1
+        q = rest[i]
+        rest[kept] = q
+        kept += label[q] != giant
     components.rest_count[topic] = kept - start
 
 
-@compiled()
+@borrowing
 def _merge(components: Components, topic: int, a: int, b: int) -> None:
     """Make one component of those of places a and b."""
-    label, ring, size = components.label, components.ring, components.size
+    label, own, entry, ring, size = components.label, components.own, components.entry, components.ring, components.size
     large, small = label[a], label[b]
     if size[large] < size[small]:
         large, small = small, large
-    row = components.dense_row[topic]
+    dense = components.dense_row[topic] != -1
     q = small
     while True:
         label[q] = large
-        components.own[components.entry[q]] = large
-        if row >= 0:
-            components.dense[row, components.members[q]] = large
+        own[entry[q]] = large
+        if dense:
+            _note_dense(components, topic, np.int64(q), large)
         q = ring[q]
         if q == small:
             break
@@ -177,35 +236,34 @@ def _merge(components: Components, topic: int, a: int, b: int) -> None:
         if 2 * (held - size[large]) <= components.rest_count[topic]:
             _shorten(components, topic)
     elif 2 * size[large] > held:
-        _crown(components, topic, large)
+        _crown(components, np.int64(topic), np.int64(large))
 
 
-@compiled()
+@borrowing
 def link(components: Components, u: int, v: int) -> None:
     """Add the link (u, v): merge the components of its ends in every topic they share."""
+    topics, own, place = components.node_topics, components.own, components.place
     i, i_end = components.node_offsets[u], components.node_offsets[u + 1]
     j, j_end = components.node_offsets[v], components.node_offsets[v + 1]
-    topics = components.node_topics
     while i < i_end and j < j_end:
         if topics[i] < topics[j]:
             i += 1
         elif topics[i] > topics[j]:
             j += 1
         else:
-            if components.own[i] != components.own[j]:
-                _merge(components, topics[i], components.place[i], components.place[j])
+            if own[i] != own[j]:
+                _merge(components, np.int64(topics[i]), np.int64(place[i]), np.int64(place[j]))
             i += 1
             j += 1
 
 
-@compiled()
-def rest_after(components: Components, topic: int, place: int) -> int:
-    """Where in `rest` the places beyond the given one begin."""
-    low = components.topic_offsets[topic]
-    high = low + components.rest_count[topic]
+@borrowing
+def first_after(places: Places, place: int) -> int:
+    """Where in ascending places those beyond the given one begin."""
+    low, high = 0, places.size
     while low < high:
         middle = (low + high) >> 1
-        if components.rest[middle] <= place:
+        if places[middle] <= place:
             low = middle + 1
         else:
             high = middle

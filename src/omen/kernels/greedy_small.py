@@ -12,6 +12,16 @@ Offsets = npt.NDArray[np.int64]
 
 
 @compiled()
+def grown(links: Codes) -> Codes:
+    """The same links with room for as many again."""
+    larger = np.empty((2 * links.shape[0] + 1, 2), np.int32)
+    for k in range(links.shape[0]):
+        larger[k, 0] = links[k, 0]
+        larger[k, 1] = links[k, 1]
+    return larger
+
+
+@compiled()
 def prefers_first(friendly: int, best: int, rho: float) -> bool:
     """Low-ODA, line 10: the degree-friendly link wins if rho times its contribution reaches the best one."""
     return friendly > 0 and friendly * rho >= best
@@ -45,7 +55,7 @@ def small_links(
         if u < 0:
             return links[:chosen].copy()
         if chosen == links.shape[0]:
-            links = np.concatenate((links, np.empty_like(links)))
+            links = grown(links)
         links[chosen, 0] = u
         links[chosen, 1] = v
         chosen += 1
@@ -106,6 +116,19 @@ def _merge_and_count_down(weight: npt.NDArray[np.int32], label: Codes, members: 
 
 
 @compiled()
+def index_of(ascending: Codes, value: int) -> int:
+    """Where a value that is there stands."""
+    low, high = 0, ascending.size
+    while low + 1 < high:
+        middle = (low + high) >> 1
+        if ascending[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@compiled()
 def centre_links(
     node_offsets: Offsets,
     node_topics: Codes,
@@ -135,7 +158,7 @@ def centre_links(
         if v < 0:
             return links[:chosen].copy()
         if chosen == links.shape[0]:
-            links = np.concatenate((links, np.empty((nodes, 2), np.int32)))
+            links = grown(links)
         links[chosen, 0] = min(v, centre)
         links[chosen, 1] = max(v, centre)
         chosen += 1
@@ -150,7 +173,7 @@ def centre_links(
             elif mine[i] > theirs[j]:
                 j += 1
             else:
-                q = starts[i] + np.searchsorted(members[starts[i] : starts[i + 1]], v)
+                q = starts[i] + index_of(members[starts[i] : starts[i + 1]], v)
                 while apart[q]:
                     apart[q] = 0
                     weight[members[q]] -= 1
@@ -190,20 +213,22 @@ def _apart_from(
     members = np.empty(starts[-1], np.int32)
     ring = np.empty(starts[-1], np.int32)
     apart = np.empty(starts[-1], np.int32)
-    seat = np.full(highest + 1, np.int32(-1), np.int32)
+    seat = np.empty(highest + 1, np.int32)
+    for label in range(highest + 1):
+        seat[label] = -1
     for i in range(topics.size):
         start = topic_offsets[topics[i]]
         row = topic_nodes[start : topic_offsets[topics[i] + 1]]
-        mine = labels[start + np.searchsorted(row, centre)]
+        mine = labels[start + index_of(row, centre)]
         for k in range(row.size):
             q = np.int32(starts[i] + k)
-            label = labels[start + k]
+            first = seat[labels[start + k]]
             members[q] = row[k]
-            apart[q] = label != mine
-            if seat[label] < starts[i]:
-                seat[label] = q
+            apart[q] = labels[start + k] != mine
+            if first < starts[i]:
+                seat[labels[start + k]] = q
                 ring[q] = q
             else:
-                ring[q] = ring[seat[label]]
-                ring[seat[label]] = q
+                ring[q] = ring[first]
+                ring[first] = q
     return starts, members, ring, apart

@@ -20,11 +20,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from omen.errors import InvalidInput
+from omen.pipeline.folders import write_folder
 from omen.pipeline.grouped import TopicChunk, whole_groups
+from omen.pipeline.progress import announce_step
+from omen.pipeline.reading import read_links, read_workload_tables
 from omen.quality import BrokenTopic, topic_components, topic_connectivity, topic_diameters
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
 EXACT_UP_TO = 10_000
@@ -143,6 +146,34 @@ def summarise(topics: DataFrame, degrees: DataFrame, k: int = 1) -> Evaluation:
         broken=tuple(BrokenTopic(*row) for row in broken),
         **(_read_diameters(totals) if "low" in totals else {}),
     )
+
+
+def evaluate_overlay(
+    spark: SparkSession,
+    workload: str,
+    overlay: str,
+    k: int = 1,
+    diameters: bool = False,
+    out: str | None = None,
+    exact_up_to: int = EXACT_UP_TO,
+) -> Evaluation:
+    """Judge the overlay of one path by the workload of another; with `out` the tables topics and degrees go there."""
+    announce_step("reading")
+    tables = read_workload_tables(spark, workload)
+    links = distinct_links(read_links(spark, overlay, tables.nodes.schema["node"].dataType))
+    announce_step("measuring degrees")
+    degrees = evaluate_degrees(tables.nodes, links).persist()
+    require_known_nodes(degrees, overlay)
+    announce_step("judging topics")
+    topics = evaluate_topics(tables.interests, links, k, diameters, exact_up_to).persist()
+    try:
+        if out is not None:
+            write_folder(topics, f"{out}/topics", ["topic"])
+            write_folder(degrees.drop("known"), f"{out}/degrees", ["node"])
+        return summarise(topics, degrees, k)
+    finally:
+        topics.unpersist()
+        degrees.unpersist()
 
 
 def require_known_nodes(degrees: DataFrame, where: str) -> None:

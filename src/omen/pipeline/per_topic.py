@@ -29,7 +29,7 @@ PER_TOPIC = ("ring-pt", "cycle-pt", "harary-pt")
 def design_per_topic(interests: DataFrame, algorithm: str, options: Mapping[str, Any] | None = None) -> DataFrame:
     """(u, v): the links, each once, u < v; in no order."""
     if algorithm not in PER_TOPIC:
-        raise InvalidInput(f"{algorithm!r} is not built on Spark: {', '.join(PER_TOPIC)} are, the rest on one machine")
+        raise InvalidInput(f"{algorithm} is not built on Spark: {', '.join(PER_TOPIC)} are, the rest on one machine")
     resolved = resolve_options(ALGORITHMS[algorithm], options or {})
     node_type = interests.schema["node"].dataType
     rows = interests.select("topic", F.col("node").alias("u"), F.lit(None).cast(node_type).alias("v"))

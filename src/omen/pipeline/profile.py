@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from omen.interests import Labels, label_array
 from omen.pipeline.grouped import group_codes, whole_groups
+from omen.pipeline.progress import announce_step
 from omen.workloads.profile import (
     CLOSEST,
     LARGEST,
@@ -49,11 +50,13 @@ def profile_tables(
 ) -> Profile:
     """The profile of (node, topic), each pair once, over all `nodes`."""
     check_profile_options(closest, sample)
+    announce_step("counting")
     sizes = count_by(nodes, interests, "node")
     popularity = interests.groupBy("topic").agg(F.count("*").alias("count"))
     size_distribution, popularity_distribution = _histogram(sizes), _histogram(popularity)
     most_wanted = popularity.orderBy(F.desc("count"), "topic").limit(largest).collect()
     taken = draw_sample(interests, nodes, sample, seed)
+    announce_step("comparing interests")
     best, sharing = overlaps_of(interests, taken, closest)
     return Profile(
         size_distribution,

@@ -83,8 +83,8 @@ def read_labels(spark: SparkSession, path: str, columns: tuple[str, ...], like: 
 def _read_csv(spark: SparkSession, path: str, columns: tuple[str, ...], like: DataType | None) -> DataFrame:
     read = ingest_subscriptions(spark, path, columns[0], columns[-1], "csv", "text" if like == schemas.TEXT else "auto")
     if read.counts.rejects:
-        row = read.rejected.orderBy("file", "row").head(1)[0]
-        raise InvalidTable(f"{row.file}, line {row.row}: {row.reason}")
+        row = read.rejected.orderBy("source_file", "row").head(1)[0]
+        raise InvalidTable(f"{row.source_file}, row {row.row}: {row.reason}")
     return read.pairs.toDF(*columns) if len(columns) == 2 else read.pairs.select(F.col("node").alias(columns[0]))
 
 

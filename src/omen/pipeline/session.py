@@ -67,6 +67,12 @@ def spark_session(options: SparkOptions | None = None) -> Iterator[SparkSession]
                     raise
 
 
+def require_spark() -> None:
+    """Refuse, in one line, where pyspark is not installed; the modules that read and write need it to be imported."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise MissingDependency("this needs Spark: install it with pip install 'omen-overlay[spark]'")
+
+
 def is_connect(session: SparkSession) -> bool:
     """Whether the session talks to a Spark Connect server; there is no driver JVM of ours then."""
     return type(session).__module__.startswith("pyspark.sql.connect")
@@ -91,10 +97,9 @@ def _active_session() -> SparkSession | None:
 
 
 def _start(options: SparkOptions, stack: ExitStack) -> SparkSession:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise MissingDependency("this needs Spark: install it with pip install 'omen-overlay[spark]'") from None
+    require_spark()
+    from pyspark.sql import SparkSession
+
     if options.master and options.remote:
         raise InvalidInput("--master and --remote exclude each other: a cluster is reached in one way")
     if not options.remote and not options.master and "SPARK_REMOTE" in os.environ:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from omen.pipeline.folders import write_workload_folder
+from omen.pipeline.progress import announce_step
 from omen.workloads.specs import Popularity, Sizes
 from omen.workloads.synthetic import check_synthesis, generate_rows
 
@@ -42,7 +44,6 @@ class Synthesis:
         return self.nodes * mean_size(self.sizes)
 
 
-
 def mean_size(sizes: Sizes) -> float:
     """Topics a node wants, on average."""
     chances = np.diff(sizes.cdf(), prepend=0.0)
@@ -63,6 +64,13 @@ def synthesise_rows(
 def synthesise_nodes(spark: SparkSession, synthesis: Synthesis, partitions: int | None = None) -> DataFrame:
     """(node): all nodes, those of size 0 among them."""
     return spark.range(0, synthesis.nodes, 1, partitions or _default_partitions(spark)).withColumnRenamed("id", "node")
+
+
+def synthesise_workload(spark: SparkSession, synthesis: Synthesis, out: str, info: dict[str, Any]) -> dict[str, int]:
+    """Write the workload folder; returns its counts."""
+    announce_step("drawing")
+    rows, nodes = synthesise_rows(spark, synthesis), synthesise_nodes(spark, synthesis)
+    return write_workload_folder(out, rows, nodes, info)
 
 
 def _default_partitions(spark: SparkSession) -> int:

@@ -1,4 +1,4 @@
-"""All algorithms by name, whatever room they live in, and the one call that runs them."""
+"""All algorithms and systems by name, whatever room they live in, and the one call that runs an algorithm."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from omen import design
 from omen.design import Algorithm, resolve_options, suggest
 from omen.errors import InvalidInput
+from omen.runs.systems import SYSTEMS, SystemKind, find_system, resolve_settings
 
 if TYPE_CHECKING:
     from omen.interests import Interests
     from omen.overlay import Overlay
 
-__all__ = ["ALGORITHMS", "design_overlay", "find_algorithm"]
+__all__ = ["ALGORITHMS", "SYSTEMS", "SystemKind", "design_overlay", "find_algorithm", "find_system", "resolve_settings"]
 
 ALGORITHMS: dict[str, Algorithm] = dict(design.ALGORITHMS)
 

@@ -8,10 +8,12 @@ is a missing one. Rows are counted from 1 within their file, without header and 
 
 from __future__ import annotations
 
+from omen.tables.churn_table import ChurnTable, event_word, read_churn, read_topic_lists, write_churn
 from omen.tables.columns import Column, column_of_words
 from omen.tables.raw import NOT_TEXT, RejectedRow, read_text
 from omen.tables.reading import Workload, read_accepting, read_interests, read_overlay, read_table, read_workload
-from omen.tables.replacing import replace_file, replace_folder
+from omen.tables.replacing import replace_file, replace_folder, require_replaceable
+from omen.tables.replay_table import write_mended, write_replay
 from omen.tables.writing import (
     count_reasons,
     write_overlay,
@@ -23,21 +25,29 @@ from omen.tables.writing import (
 
 __all__ = [
     "NOT_TEXT",
+    "ChurnTable",
     "Column",
     "RejectedRow",
     "Workload",
     "column_of_words",
     "count_reasons",
+    "event_word",
     "read_accepting",
+    "read_churn",
     "read_interests",
     "read_overlay",
     "read_table",
     "read_text",
+    "read_topic_lists",
     "read_workload",
     "replace_file",
     "replace_folder",
+    "require_replaceable",
+    "write_churn",
+    "write_mended",
     "write_overlay",
     "write_rejected",
+    "write_replay",
     "write_table",
     "write_text",
     "write_workload",

@@ -38,7 +38,7 @@ _LARGEST_BLOCK = 1 << 26
 def read_csv(part: Part, columns: Sequence[str]) -> RawPart:
     """The columns of a CSV file; all of them open."""
     text, damaged = read_text(part.path)
-    header, separator = _read_header(part.path, text)
+    header, separator = read_header(part.path, text)
     places = require_columns(part.path, header, columns)
     misfits: list[RejectedRow] = []
 
@@ -76,7 +76,7 @@ def read_csv(part: Part, columns: Sequence[str]) -> RawPart:
     return RawPart(part.path, values, frozenset(columns), rows, reasons, misfits, render)
 
 
-def _read_header(path: Path, text: str) -> tuple[list[str], str]:
+def read_header(path: Path, text: str) -> tuple[list[str], str]:
     """The names in the first line that is not empty, and what stands between them."""
     rest = text.lstrip("\r\n")
     if not rest:

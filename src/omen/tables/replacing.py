@@ -42,12 +42,9 @@ def replace_folder(path: str | Path, marker: str, tables: Collection[str], fill:
     A folder in that place is replaced if it is empty or holds `marker`, a file that all our outputs of that kind have.
     What stands in it that is neither the marker nor one of our `tables` is the user's, and moves over.
     """
+    require_replaceable(path, marker)
     target = _real_path(path)
     with _explain(path):
-        if target.exists() and not target.is_dir():
-            raise CannotWrite(f"{shown(path)}: is a file: name a folder to write")
-        if target.is_dir() and any(target.iterdir()) and not (target / marker).is_file():
-            raise CannotWrite(f"{shown(path)}: is not empty and has no {marker}: left as it is, name another folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         aside = _sibling(target, "new")
         try:
@@ -63,6 +60,16 @@ def replace_folder(path: str | Path, marker: str, tables: Collection[str], fill:
                 if entry.name not in own:
                     entry.rename(target / entry.name)
             shutil.rmtree(old)
+
+
+def require_replaceable(path: str | Path, marker: str) -> None:
+    """Refuse a path that `replace_folder` would: for those who want to know before a long computation."""
+    target = _real_path(path)
+    with _explain(path):
+        if target.exists() and not target.is_dir():
+            raise CannotWrite(f"{shown(path)}: is a file: name a folder to write")
+        if target.is_dir() and any(target.iterdir()) and not (target / marker).is_file():
+            raise CannotWrite(f"{shown(path)}: is not empty and has no {marker}: left as it is, name another folder")
 
 
 def _swap(new: Path, target: Path) -> Path:

@@ -27,7 +27,12 @@ _WORKLOAD_TABLES = ("interests", "nodes", "rejected")
 
 def write_overlay(path: str | Path, overlay: Overlay) -> None:
     """The table `overlay` (u, v), u < v in label order: Parquet, or CSV where the name ends in .csv or .csv.gz."""
-    write_arrow(path, pa.table({"u": _labels_at(overlay.nodes, overlay.u), "v": _labels_at(overlay.nodes, overlay.v)}))
+    write_arrow(path, overlay_table(overlay))
+
+
+def overlay_table(overlay: Overlay) -> Any:
+    """The links as an Arrow table."""
+    return pa.table({"u": _labels_at(overlay.nodes, overlay.u), "v": _labels_at(overlay.nodes, overlay.v)})
 
 
 def write_workload(
@@ -35,8 +40,12 @@ def write_workload(
     interests: Interests,
     info: Mapping[str, Any],
     rejected: Sequence[RejectedRow] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """A workload folder: `interests`, `nodes`, `rejected` if there are any, workload.json with `info` and counts."""
+    """A workload folder: `interests`, `nodes`, `rejected` if there are any, workload.json with `info` and counts.
+
+    `more` are further Arrow tables to put in it, by name.
+    """
     nodes, topics = interests.pair_codes
     pairs = pa.table({"node": _labels_at(interests.nodes, nodes), "topic": _labels_at(interests.topics, topics)})
     everyone = pa.table({"node": _label_column(interests.nodes)})
@@ -52,9 +61,11 @@ def write_workload(
         _save(aside / "nodes.parquet", everyone)
         if rejected:
             _save(aside / "rejected.parquet", rejected_table(rejected))
+        for name, table in (more or {}).items():
+            _save(aside / f"{name}.parquet", table)
         (aside / "workload.json").write_text(described, encoding="utf-8")
 
-    replace_folder(folder, "workload.json", _WORKLOAD_TABLES, fill)
+    replace_folder(folder, "workload.json", (*_WORKLOAD_TABLES, *(more or {})), fill)
 
 
 def write_rejected(path: str | Path, rows: Sequence[RejectedRow]) -> None:

@@ -1,0 +1,42 @@
+"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (design). `page` only writes the page."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+
+from bench import design
+from bench.measure import RESULTS, ROOT
+from bench.page import write_page
+
+
+def measure_pipeline() -> None:
+    """On Spark: minutes, and gigabytes of memory."""
+    RESULTS.mkdir(exist_ok=True)
+    command = [sys.executable, "bench/pipeline.py", "--json", str(RESULTS / "pipeline.json")]
+    subprocess.run(command, check=True, cwd=ROOT)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "design": design.measure,
+    "pipeline": measure_pipeline,
+    "page": lambda: None,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (design)")
+    wanted = parser.parse_args().parts or ["design"]
+    if unknown := [name for name in wanted if name not in PARTS]:
+        parser.error(f"there is no {unknown[0]!r} (there are {', '.join(PARTS)})")
+    for name in wanted:
+        PARTS[name]()
+    write_page()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

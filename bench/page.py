@@ -1,0 +1,86 @@
+"""docs/benchmarks.md from what is kept in bench/results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from bench.measure import RESULTS, ROOT
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+INTRODUCTION = """\
+# Benchmarks
+
+What was measured, on which machine, and what was to be reached. `make bench` measures design again and writes this
+page; `.venv/bin/python -m bench PART` measures another part, and `python -m bench page` only writes the page, from the
+results kept in `bench/results`. Times are never part of the tests: a slow machine fails none.
+"""
+
+
+def write_page() -> None:
+    """All parts that have been measured, design first."""
+    kept = sorted(RESULTS.glob("*.json"), key=lambda path: (path.stem != "design", path.stem))
+    lines = [INTRODUCTION]
+    for path in kept:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        lines += _pipeline_lines(found) if "results" in found else _part_lines(found)
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _part_lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"## {found['title']}\n"
+    yield f"{found['introduction']}\n"
+    yield f"{_machine(found['machine'])}\n"
+    yield "| what | median | processor time | to reach | peak memory | to reach | runs | |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+    for row in found["rows"]:
+        details = ", ".join(f"{name} {_number(value)}" for name, value in row["details"].items())
+        cells = (
+            row["what"],
+            _seconds(row["wall_s"]),
+            _seconds(row["processor_s"]),
+            _seconds(row["target_s"]),
+            _megabytes(row["peak_mb"]),
+            _megabytes(row["target_mb"]),
+            str(row["runs"]),
+            details,
+        )
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _pipeline_lines(found: dict[str, Any]) -> Iterator[str]:
+    """The form that bench/pipeline.py writes: rates at growing sizes."""
+    yield "## Pipeline on Spark\n"
+    yield f"{_machine(found['machine'])}\n"
+    yield "| job | size | seconds | a second | to reach at full size | |"
+    yield "| --- | ---: | ---: | ---: | --- | --- |"
+    for one in found["results"]:
+        details = ", ".join(f"{name} {_number(value)}" for name, value in one["details"].items() if value is not None)
+        size = f"{one['size']:,} {one['unit']}"
+        yield f"| {one['job']} | {size} | {one['seconds']:.1f} | {one['rate']:,.0f} | {one['target']} | {details} |"
+    yield ""
+
+
+def _machine(facts: dict[str, Any]) -> str:
+    words = []
+    for name, value in facts.items():
+        shown = " ".join(str(one) for one in value) if isinstance(value, list) else str(value)
+        words.append(f"{name.replace('_', ' ')} {shown}")
+    return f"Machine: {'; '.join(words)}."
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.3g} s"
+
+
+def _megabytes(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f} MB"
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)

@@ -1,0 +1,118 @@
+"""omen workload profile: what does a workload look like?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, at_least
+from omen.cli.output import print_facts, print_json, print_table, shown
+from omen.cli.progress import working
+from omen.cli.spark_options import add_spark_options, spark_options
+
+if TYPE_CHECKING:
+    from omen.workloads.profile import Profile
+
+EPILOG = """\
+example:
+  omen workload profile --workload w --figure w.svg
+
+likeness of interests: the topics two nodes share on average; how many times more that is than by uniform chance; the
+share of pairs that share any; and tdi(D), the mean overlap with the D nodes closest to a node, in percent of the
+smaller list (SpiderCast). The last two are over a sample of the nodes.
+"""
+
+
+def add_profile(kinds: Any) -> None:
+    parser = kinds.add_parser(
+        "profile",
+        help="sizes, popularity, likeness of interests",
+        description="Say what a workload looks like: sizes, popularity, how alike interests are.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    parser.add_argument(
+        "--closest", metavar="D", type=at_least(1), default=20, help="nodes compared with in tdi(D) (20)"
+    )
+    parser.add_argument("--sample", metavar="N", type=at_least(1), default=1000, help="nodes sampled for it (1000)")
+    parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=0, help="of the sample (0)")
+    parser.add_argument("--figure", metavar="FILE", help="draw both distributions: .svg, .png or .pdf")
+    parser.add_argument("--table", metavar="FILE", help="write both distributions as a table")
+    parser.add_argument("--engine", choices=("local", "spark"), default="local", help="where it is computed (local)")
+    add_spark_options(parser)
+    add_json(parser)
+    parser.set_defaults(handler=profile)
+
+
+def profile(arguments: argparse.Namespace) -> int:
+    found = _profile_on_spark(arguments) if arguments.engine == "spark" else _profile_here(arguments)
+    if arguments.table:
+        _write_distributions(arguments.table, found)
+    if arguments.figure:
+        from omen.report.profile_figure import draw_profile
+
+        panels = {"topics a node wants": found.sizes.ccdf(), "subscribers of a topic": found.popularity.ccdf()}
+        draw_profile(arguments.figure, panels)
+    if arguments.json:
+        print_json(found.as_dict())
+    else:
+        _print_profile(found)
+    return 0
+
+
+def _profile_here(arguments: argparse.Namespace) -> Profile:
+    from omen.tables import read_workload
+    from omen.workloads.profile import profile_workload
+
+    with working("reading"):
+        interests = read_workload(arguments.workload).interests
+    with working("measuring"):
+        return profile_workload(interests, arguments.closest, arguments.sample, arguments.seed)
+
+
+def _profile_on_spark(arguments: argparse.Namespace) -> Profile:
+    from omen.pipeline.session import spark_session
+
+    with spark_session(spark_options(arguments)) as spark:
+        from omen.pipeline.profile import profile_tables
+        from omen.pipeline.reading import read_workload_tables
+
+        tables = read_workload_tables(spark, arguments.workload)
+        return profile_tables(tables.interests, tables.nodes, arguments.closest, arguments.sample, arguments.seed)
+
+
+def _write_distributions(path: str, found: Profile) -> None:
+    from omen.tables import write_table
+
+    rows = [
+        (what, value, count, share)
+        for what, distribution in (("sizes", found.sizes), ("popularity", found.popularity))
+        for (value, count), (_, share) in zip(distribution.histogram, distribution.ccdf(), strict=True)
+    ]
+    names = ("distribution", "value", "count", "share_at_least")
+    write_table(path, dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {name: [] for name in names})
+
+
+def _print_profile(found: Profile) -> None:
+    likeness = found.likeness
+    error = f" +- {likeness.tdi_error:.2f}" if likeness.tdi_error else ""
+    print_facts(
+        [
+            ("nodes", found.nodes),
+            ("  without topics", found.nodes_without_topics),
+            ("topics", found.topics),
+            ("subscriptions", found.subscriptions),
+            ("topics two nodes share", likeness.mean_shared),
+            ("  times uniform chance", likeness.lift),
+            ("pairs that share any", f"{100 * likeness.sharing_pairs:.2f} %"),
+            (f"tdi({likeness.closest})", f"{likeness.tdi:.2f} %{error}"),
+            ("  over nodes", likeness.sampled),
+        ]
+    )
+    print()
+    summaries = {"topics a node": found.sizes.summary(), "subscribers a topic": found.popularity.summary()}
+    columns = ("minimum", "median", "mean", "p99", "maximum")
+    print_table(("", *columns), [(name, *(values[column] for column in columns)) for name, values in summaries.items()])
+    if found.largest_topics:
+        print()
+        print_table(("largest topics", "subscribers"), [(shown(str(t)), count) for t, count in found.largest_topics])

@@ -1,0 +1,134 @@
+"""omen workload social: a sample of a social graph, users as nodes and topics."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, at_least
+from omen.cli.output import print_facts, print_json, say
+from omen.cli.spark_options import add_spark_options, spark_options
+
+if TYPE_CHECKING:
+    from omen.pipeline.degrees import Ccdf
+    from omen.pipeline.social import Sampled
+
+EPILOG = """\
+example:
+  omen workload social --edges facebook_combined.txt.gz --undirected --nodes 1000 --seed 7 --out w
+  omen workload social --edges followers.tsv.gz --directed --subscribers-only --nodes 5000 --seed 7 --out w
+
+edge lists: two columns apart by blanks, tabs or commas (SNAP, KONECT, Twitter 2010), or Parquet; # and % comments, a
+header and gzip are recognised. In a directed graph the follower subscribes to whom it follows; in an undirected one
+friends subscribe to each other. A bad row is kept in the table `rejected` of the workload, with its file, line and
+reason. The workload also holds the degrees of graph and sample, as `ccdf.parquet` and, where matplotlib is installed,
+`ccdf.svg`.
+"""
+
+
+def add_social(kinds: Any) -> None:
+    parser = kinds.add_parser(
+        "social",
+        help="a breadth-first sample of a social graph",
+        description="Sample a social graph breadth first from a few random users. The same seed gives the same sample.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("--edges", metavar="FILE", required=True, help="edge list: a file, a folder or an address")
+    direction = parser.add_mutually_exclusive_group(required=True)
+    direction.add_argument("--directed", action="store_true", help="a row says that one user follows another")
+    direction.add_argument("--undirected", action="store_true", help="a row says that two users are friends")
+    parser.add_argument(
+        "--follower",
+        choices=("first", "second"),
+        default="first",
+        help="the column of the follower; the Twitter 2010 file has it second (first)",
+    )
+    parser.add_argument("--subscribers-only", action="store_true", help="walk only users that follow somebody")
+    parser.add_argument("--nodes", metavar="N", type=at_least(1), required=True, help="how many users to sample")
+    parser.add_argument("--seeds", metavar="K", type=at_least(1), default=5, help="users to start from (5)")
+    parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=0, help="of the random choices (0)")
+    parser.add_argument(
+        "--labels",
+        choices=("auto", "integer", "text"),
+        default="auto",
+        help="auto: numbers if all are, else text; integer: reject what is no number (auto)",
+    )
+    parser.add_argument("--max-rejected", metavar="N", type=at_least(0), help="stop where more rows are bad")
+    parser.add_argument("--out", metavar="W", required=True, help="folder to write")
+    add_spark_options(parser)
+    add_json(parser)
+    parser.set_defaults(handler=sample)
+
+
+def sample(arguments: argparse.Namespace) -> int:
+    from omen.pipeline.session import require_spark, spark_session
+
+    require_spark()
+    from omen.pipeline.lines import require_readable
+    from omen.pipeline.social import SocialRequest, sample_social
+
+    asked = SocialRequest(
+        edges=arguments.edges,
+        directed=arguments.directed,
+        follower_second=arguments.follower == "second",
+        nodes=arguments.nodes,
+        seed=arguments.seed,
+        subscribers_only=arguments.subscribers_only,
+        seeds=arguments.seeds,
+        labels=arguments.labels,
+        max_rejected=arguments.max_rejected,
+    )
+    require_readable(arguments.edges)
+    with spark_session(spark_options(arguments)) as spark:
+        sampled = sample_social(spark, asked, arguments.out)
+    figure = _write_ccdfs(Path(arguments.out), sampled.ccdfs)
+    rejected = sampled.info["rejected"]
+    if arguments.json:
+        reasons = {"rejected": sum(rejected.values()), "rejected_by_reason": rejected}
+        print_json(sampled.info | sampled.counts | reasons | {"out": arguments.out})
+    else:
+        _print_sample(sampled, arguments.out)
+        if not figure:
+            say("no figure of the degrees: it needs matplotlib, pip install 'omen-overlay[report]'")
+    return 0
+
+
+def _write_ccdfs(folder: Path, ccdfs: list[Ccdf]) -> bool:
+    """The table, and the figure where it can be drawn."""
+    from omen.errors import MissingDependency
+    from omen.report.ccdf_figure import draw_degrees
+    from omen.tables import write_table
+
+    rows = [
+        (ccdf.graph, ccdf.count_of, degree, users, fraction)
+        for ccdf in ccdfs
+        for degree, users, fraction in zip(
+            ccdf.degree.tolist(), ccdf.users.tolist(), ccdf.fraction.tolist(), strict=True
+        )
+    ]
+    names = ("graph", "count_of", "degree", "users", "fraction")
+    write_table(folder / "ccdf.parquet", dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    try:
+        curves = [(c.graph, c.count_of, c.degree.tolist(), c.fraction.tolist()) for c in ccdfs]
+        draw_degrees(folder / "ccdf.svg", curves)
+    except MissingDependency:
+        return False
+    return True
+
+
+def _print_sample(sampled: Sampled, out: str) -> None:
+    info, counts = sampled.info, sampled.counts
+    facts: list[tuple[str, Any]] = [
+        ("rows read", info["rows"]),
+        ("users in the graph", info["graph"]["users"]),
+        ("edges in the graph", info["graph"]["edges"]),
+        *counts.items(),
+        ("duplicates merged", info["duplicates"]),
+        ("rows rejected", sum(info["rejected"].values())),
+        *((f"  {reason}", rows) for reason, rows in info["rejected"].items()),
+    ]
+    for count_of, gaps in info["distance"].items():
+        facts.append((f"{count_of}: distance of sample and graph", gaps["degree"]))
+        facts.append(("  in units of the mean", gaps["shape"]))
+    print_facts([*facts, ("written to", out)])

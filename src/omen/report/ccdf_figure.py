@@ -1,0 +1,47 @@
+"""The degrees of a social graph and of a sample of it, as in Fig. 7 of the OMen paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omen.errors import MissingDependency
+from omen.tables import replace_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Curve = tuple[str, str, Sequence[int], Sequence[float]]  # original or sample, what is counted, degrees, fractions
+
+
+def draw_degrees(path: str | Path, curves: Sequence[Curve]) -> None:
+    """Write an SVG: the original's complementary distributions, the sample's in an inner plot."""
+    try:
+        from matplotlib import rcParams
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependency(
+            "a figure needs matplotlib: install it with pip install 'omen-overlay[report]'"
+        ) from None
+    rcParams["svg.hashsalt"] = "omen"
+    figure = Figure(figsize=(5.0, 3.8), layout="constrained")
+    axes = figure.add_subplot()
+    _draw(axes, [curve for curve in curves if curve[0] == "original"])
+    axes.set(xlabel="degree", ylabel="fraction of users with it or more")
+    axes.legend(loc="lower left", frameon=False)
+    inner = axes.inset_axes((0.58, 0.55, 0.4, 0.4))
+    _draw(inner, [curve for curve in curves if curve[0] == "sample"])
+    inner.set_title("sample", fontsize="small")
+    inner.tick_params(labelsize="x-small")
+    with replace_file(path) as aside:
+        figure.savefig(aside, format="svg", metadata={"Date": None})  # equal contents, equal bytes
+
+
+def _draw(axes: Axes, curves: Sequence[Curve]) -> None:
+    for _, count_of, degrees, fractions in curves:
+        points = [(degree, fraction) for degree, fraction in zip(degrees, fractions, strict=True) if degree > 0]
+        axes.plot([x for x, _ in points], [y for _, y in points], ".", markersize=3, label=count_of)
+    if any(any(curve[2]) for curve in curves):
+        axes.set(xscale="log", yscale="log")
+    axes.grid(alpha=0.3)

@@ -1,0 +1,142 @@
+"""All systems that keep an overlay alive under churn, by name, behind one interface: `replay` drives any of them.
+
+Light on purpose: the command line reads the declarations without loading numpy or a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from omen import mend
+from omen.design.options import suggest
+from omen.errors import InvalidInput
+from omen.mend.options import Setting, resolve
+
+if TYPE_CHECKING:
+    from omen.churn import Event
+    from omen.interests import Interests, Label
+    from omen.mend.change import Change
+    from omen.mend.maintainers import Maintainer
+    from omen.overlay import Overlay
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an event. None: this system has no such number, or it stands with a later event of the same
+    instant.
+
+    `repair_s` is processor time of the repair algorithm itself, `handled_s` the time from the event to the end of its
+    handling in a simulated system. `links_removed` holds the links a leaving node took with it.
+    """
+
+    event: Event
+    node: Label
+    repair_s: float | None = None
+    handled_s: float | None = None
+    links_added: int | None = None
+    links_removed: int | None = None
+    shadow_size: int | None = None
+    messages: int | None = None
+    bytes: int | None = None
+    max_degree: int | None = None
+    average_degree: float | None = None
+
+
+class System(Protocol):
+    """Something that keeps an overlay topic-connected while things happen to its nodes."""
+
+    def apply(self, events: Sequence[Event]) -> list[Outcome]:
+        """Handle the events of one instant, in order; an outcome each. InvalidInput leaves everything as it was."""
+
+    def snapshot(self) -> tuple[Interests, Overlay]:
+        """Who is present and wants what, and the links among them."""
+
+    def save(self) -> bytes:
+        """All that `restore` of the same kind needs to go on exactly as this system would."""
+
+
+@dataclass(frozen=True)
+class SystemKind:
+    """An entry of the dict of systems.
+
+    `build(interests, overlay, workload, options)` starts one with the interests of the nodes present; `workload` is
+    where nodes that come without a list have their topics from. `restore(data, workload, options)` goes on from what
+    was saved. Options are resolved ones.
+    """
+
+    name: str
+    build: Callable[[Interests, Overlay | None, Interests, Mapping[str, Any]], System]
+    restore: Callable[[bytes, Interests, Mapping[str, Any]], System]
+    options: tuple[Setting, ...]
+    summary: str
+    paper: str
+
+
+class MaintainedSystem:
+    """A maintainer of `mend`: events of one instant are one batch, whose numbers stand with the last of them."""
+
+    def __init__(self, maintainer: Maintainer) -> None:
+        self.maintainer = maintainer
+
+    def apply(self, events: Sequence[Event]) -> list[Outcome]:
+        change = self.maintainer.apply(events)
+        degrees = (self.maintainer.max_degree, self.maintainer.average_degree)
+        return [
+            *(Outcome(event, event.node, max_degree=degrees[0], average_degree=degrees[1]) for event in events[:-1]),
+            *(self._whole(event, change, degrees) for event in events[-1:]),
+        ]
+
+    def _whole(self, event: Event, change: Change, degrees: tuple[int, float]) -> Outcome:
+        return Outcome(
+            event,
+            event.node,
+            repair_s=change.repair_s,
+            links_added=len(change.added),
+            links_removed=len(change.removed),
+            shadow_size=len(change.shadow) if self.maintainer.uses_backups else None,
+            max_degree=degrees[0],
+            average_degree=degrees[1],
+        )
+
+    def snapshot(self) -> tuple[Interests, Overlay]:
+        return self.maintainer.interests(), self.maintainer.overlay()
+
+    def save(self) -> bytes:
+        from omen.runs.saving import encode_snapshot
+
+        return encode_snapshot(self.maintainer.snapshot())
+
+
+def _build(
+    name: str, interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
+) -> System:
+    return MaintainedSystem(mend.start_maintainer(name, interests, overlay, workload=workload, **options))
+
+
+def _restore(name: str, data: bytes, workload: Interests, options: Mapping[str, Any]) -> System:
+    from omen.runs.saving import decode_snapshot
+
+    return MaintainedSystem(mend.resume_maintainer(name, decode_snapshot(data), workload=workload, **options))
+
+
+SYSTEMS: dict[str, SystemKind] = {
+    kind.name: SystemKind(
+        kind.name, partial(_build, kind.name), partial(_restore, kind.name), kind.options, kind.summary, kind.paper
+    )
+    for kind in mend.MAINTAINERS.values()
+}
+
+
+def find_system(name: str) -> SystemKind:
+    """The system of this name, or InvalidInput that names the nearest one."""
+    if name not in SYSTEMS:
+        raise InvalidInput(f"there is no system {name!r}{suggest(str(name), SYSTEMS)} (there are {', '.join(SYSTEMS)})")
+    return SYSTEMS[name]
+
+
+def resolve_settings(kind: SystemKind, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option of the system with its value: as given, checked, or the default."""
+    return resolve(kind.name, kind.options, given)

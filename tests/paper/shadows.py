@@ -1,0 +1,362 @@
+"""Chen, Jacobsen, Vitenberg, "Algorithms based on divide and conquer for topic-based publish/subscribe overlay design"
+and its sequel on dynamic overlays (shadows): section VI, claims S01-S28.
+
+`primal-dual` is Alg. 12 (`pd-weight`). `greedy` is the rule that covers most topics first (`greedy-cover`): Alg. 11 as
+printed spreads its choices evenly and cannot give the skew of Fig. 2. Ratios of times are taken from bench/results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from omen.churn import Join, Trace
+from omen.interests import Interests
+from omen.mend import start_maintainer
+from omen.quality import check_overlay
+from omen.runs import design_overlay
+from omen.workloads import Distribution, Popularity, Sizes, generate_interests, random_rounds
+
+from .claims import Deviation, Measured, Measures
+
+NODES, TOPICS, SIZES = 2000, 200, "powerlaw:10:90"
+PRIMAL_DUAL, GREEDY = "pd-weight", "greedy-cover"
+UNIF, ZIPF, EXPO = "uniform", "zipf:2", "expo:0.1"
+BENCH = Path(__file__).parents[2] / "bench" / "results" / "mend.json"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Rounds of churn, workloads of as many seeds, and how many rounds apart Low-ODA is computed anew."""
+
+    rounds: int
+    seeds: int
+    rebuilt_every: int
+
+
+QUICK = Effort(rounds=1000, seeds=1, rebuilt_every=100)
+FULL = Effort(rounds=1000, seeds=3, rebuilt_every=10)
+
+MEASURES = Measures()
+
+DEVIATIONS: dict[str, Deviation] = {}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload, its churn, and who mends it how. Every overlay on the way is judged."""
+
+    seed: int
+    rounds: int
+    system: str = "shadow"
+    backups: str = PRIMAL_DUAL
+    covers: int = 3
+    components: str = "exact"
+    degree_of: str = "s"
+    popularity: str = UNIF
+    rebalance: int = 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        if self.system != "shadow":
+            return {"rebalance": self.rebalance}
+        return {
+            "backups": self.backups,
+            "lambda_": self.covers,
+            "components": self.components,
+            "degree_of": self.degree_of,
+            "seed": self.seed,
+            "rebalance": self.rebalance,
+        }
+
+
+@dataclass(frozen=True)
+class History:
+    """What a case came to, a value a round."""
+
+    joins: np.ndarray
+    nodes: np.ndarray
+    links_before: np.ndarray
+    changed: np.ndarray
+    shadow: np.ndarray
+    maximum: np.ndarray
+    average: np.ndarray
+
+
+@lru_cache(maxsize=4)
+def workload(seed: int, popularity: str = UNIF) -> Interests:
+    return generate_interests(NODES, TOPICS, popularity, SIZES, seed=seed)
+
+
+@lru_cache(maxsize=4)
+def churn(seed: int, rounds: int, popularity: str = UNIF) -> Trace:
+    distribution = Distribution(TOPICS, Popularity.parse(popularity), Sizes.parse(SIZES))
+    return random_rounds(workload(seed, popularity), rounds, 0.5, seed + 1000, distribution)
+
+
+@lru_cache(maxsize=None)
+def history(case: Case, judged_every: int = 1) -> History:
+    """Mends through all rounds. A number about an overlay that is not topic-connected would mean nothing."""
+    maintainer = start_maintainer(case.system, workload(case.seed, case.popularity), **case.options)
+    rows = []
+    for number, event in enumerate(churn(case.seed, case.rounds, case.popularity), start=1):
+        links = maintainer.link_count
+        change = maintainer.apply([event])
+        rows.append(
+            (
+                isinstance(event, Join),
+                maintainer.node_count,
+                links,
+                change.links_changed,
+                len(change.shadow),
+                maintainer.max_degree,
+                maintainer.average_degree,
+            )
+        )
+        if number % judged_every == 0:
+            assert check_overlay(maintainer.interests(), maintainer.overlay()).holds
+    return History(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def cases(effort: Effort, **variant: Any) -> list[Case]:
+    return [Case(seed, effort.rounds, **variant) for seed in range(effort.seeds)]
+
+
+def histories(effort: Effort, **variant: Any) -> list[History]:
+    """The case of the paper is judged after every round, variants after every fiftieth."""
+    return [history(case, 50 if variant else 1) for case in cases(effort, **variant)]
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """Low-ODA computed anew around some rounds: degrees after the round, and the links that differ from before it."""
+
+    rounds: np.ndarray
+    joins: np.ndarray
+    maximum: np.ndarray
+    average: np.ndarray
+    changed: np.ndarray
+    links_before: np.ndarray
+
+
+@lru_cache(maxsize=None)
+def rebuilt(seed: int, rounds: int, every: int) -> Rebuilt:
+    """At every so many-th round, and at the round before: the interests are all that matters, so any maintainer will do."""
+    maintainer = start_maintainer("naive", workload(seed))
+    rows = []
+    for number, event in enumerate(churn(seed, rounds), start=1):
+        looks = number % every == 0
+        before = design_overlay(maintainer.interests(), "low-oda") if looks else None
+        maintainer.apply([event])
+        if before is None:
+            continue
+        after = design_overlay(maintainer.interests(), "low-oda")
+        degrees = after.degrees
+        changed = len(set(before.links()) ^ set(after.links()))
+        row = (number, isinstance(event, Join), degrees.max(), degrees.mean(), changed, before.link_count)
+        rows.append(row)
+    return Rebuilt(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def rebuilts(effort: Effort) -> list[Rebuilt]:
+    return [rebuilt(seed, effort.rounds, effort.rebuilt_every) for seed in range(effort.seeds)]
+
+
+@dataclass(frozen=True)
+class Backups:
+    """Backup sets before any churn: their mean size, and how many primaries each node has."""
+
+    size: float
+    primaries: np.ndarray
+
+
+@lru_cache(maxsize=None)
+def initial_backups(seed: int, rule: str, popularity: str = UNIF) -> Backups:
+    snapshot = start_maintainer("shadow", workload(seed, popularity), **Case(seed, 0, backups=rule).options).snapshot()
+    return Backups(snapshot.primary.size / NODES, np.bincount(snapshot.backup, minlength=NODES))
+
+
+def backups(effort: Effort, rule: str) -> list[Backups]:
+    return [initial_backups(seed, rule) for seed in range(effort.seeds)]
+
+
+def share_of_few(those: Sequence[Backups]) -> float:
+    return fmean(float((one.primaries < 5).mean()) for one in those)
+
+
+@MEASURES.of("S01", "S02")
+def backup_set_size(claim_id: str, effort: Effort) -> Measured:
+    rule, other = (PRIMAL_DUAL, "pd-cover") if claim_id == "S01" else (GREEDY, "greedy-weight")
+    ours, others = (fmean(one.size for one in backups(effort, name)) / NODES for name in (rule, other))
+    return Measured(ours, f"{rule}; {other} {others:.4f}")
+
+
+@MEASURES.of("S03")
+def share_with_few_primaries(effort: Effort) -> Measured:
+    return Measured(
+        share_of_few(backups(effort, GREEDY)),
+        f"{GREEDY}; greedy-weight (Alg. 11) {share_of_few(backups(effort, 'greedy-weight')):.4f}",
+    )
+
+
+@MEASURES.of("S04", "S05")
+def primary_degree(claim_id: str, effort: Effort) -> Measured:
+    pick = np.min if claim_id == "S04" else np.max
+    ours, others = (
+        fmean(float(pick(one.primaries)) for one in backups(effort, rule)) for rule in (PRIMAL_DUAL, "pd-cover")
+    )
+    return Measured(ours, f"pd-weight; pd-cover {others:.0f}")
+
+
+def last_maximum(effort: Effort, **variant: Any) -> float:
+    return fmean(float(one.maximum[-1]) for one in histories(effort, **variant))
+
+
+@MEASURES.of("S06")
+def maximum_degree_with_greedy_backups(effort: Effort) -> Measured:
+    return Measured(
+        last_maximum(effort, backups=GREEDY),
+        f"{GREEDY}; greedy-weight {last_maximum(effort, backups='greedy-weight'):.1f}",
+    )
+
+
+@MEASURES.of("S07")
+def primal_dual_is_below_greedy(effort: Effort) -> Measured:
+    primal_dual, greedy = last_maximum(effort), last_maximum(effort, backups=GREEDY)
+    return Measured(primal_dual < greedy, f"{PRIMAL_DUAL} {primal_dual:.1f}, {GREEDY} {greedy:.1f}")
+
+
+@MEASURES.of("S08", "S09", "S10", "S11")
+def maximum_degree_by_coverage(claim_id: str, effort: Effort) -> Measured:
+    covers = {"S08": 1, "S09": 2, "S10": 3, "S11": 4}[claim_id]
+    variant = {} if covers == 3 else {"covers": covers}
+    whole = last_maximum(effort, **variant, degree_of="overlay")
+    return Measured(last_maximum(effort, **variant), f"sparing the maximum of the whole overlay {whole:.1f}")
+
+
+@MEASURES.of("S12", "S13")
+def degree_above_rebuilt(claim_id: str, effort: Effort) -> Measured:
+    name = "maximum" if claim_id == "S12" else "average"
+    shadows = [getattr(one, name)[new.rounds - 1] for one, new in zip(histories(effort), rebuilts(effort), strict=True)]
+    fresh = [getattr(new, name) for new in rebuilts(effort)]
+    gap = fmean(float((ours - new).mean()) for ours, new in zip(shadows, fresh, strict=True))
+    ends = f"{fmean(float(one[-1]) for one in shadows):.2f} and {fmean(float(one[-1]) for one in fresh):.2f}"
+    return Measured(gap, f"at the end {ends}")
+
+
+@MEASURES.of("S14", "S15")
+def maximum_degree_of_shadow_and_naive(claim_id: str, effort: Effort) -> Measured:
+    place = 0 if claim_id == "S14" else -1
+    shadow, naive, whole = (
+        fmean(float(one.maximum[place]) for one in histories(effort, **variant))
+        for variant in ({}, {"system": "naive"}, {"degree_of": "overlay"})
+    )
+    note = f"naive {naive:.1f}; Shadow sparing the maximum of the whole overlay {whole:.1f}"
+    return Measured(shadow, note)
+
+
+@MEASURES.of("S16", "S17", "S18", "S19")
+def time_to_rebuilding(claim_id: str, effort: Effort) -> Measured:
+    """Measured by `python -m bench mend`, never in a test."""
+    found = json.loads(BENCH.read_text(encoding="utf-8"))["ratios"][claim_id]
+    return Measured(found["ratio"], f"bench: {found['note']}")
+
+
+@MEASURES.of("S20", "S21")
+def shadow_set_size(claim_id: str, effort: Effort) -> Measured:
+    shares = [one.shadow / one.nodes for one in histories(effort)]
+    pick = np.mean if claim_id == "S20" else np.max
+    joins = fmean(float((one.shadow / one.nodes)[one.joins].mean()) for one in histories(effort))
+    leaves = fmean(float((one.shadow / one.nodes)[~one.joins].mean()) for one in histories(effort))
+    return Measured(float(pick(np.concatenate(shares))), f"mean of joins {joins:.4f}, of leaves {leaves:.4f}")
+
+
+@MEASURES.of("S22", "S23")
+def repair_ratio_of_rebuilding(claim_id: str, effort: Effort) -> Measured:
+    ratios = [
+        (new.changed / new.links_before)[new.joins if claim_id == "S22" else ~new.joins] for new in rebuilts(effort)
+    ]
+    values = np.concatenate(ratios)
+    return Measured(float(values.mean()), f"{values.size} rounds")
+
+
+@MEASURES.of("S24", "S25")
+def repair_ratio_of_shadow(claim_id: str, effort: Effort) -> Measured:
+    values = [
+        (one.changed / one.links_before)[one.joins if claim_id == "S24" else ~one.joins] for one in histories(effort)
+    ]
+    return Measured(float(np.concatenate(values).mean()))
+
+
+@MEASURES.of("S26")
+def changes_of_rebuilding(effort: Effort) -> Measured:
+    values = np.concatenate([new.changed for new in rebuilts(effort)])
+    return Measured(float(values.mean()), f"{values.size} rounds")
+
+
+@MEASURES.of("S27", "S28")
+def changes_of_shadow(claim_id: str, effort: Effort) -> Measured:
+    chosen = [one.changed[one.joins if claim_id == "S27" else ~one.joins] for one in histories(effort)]
+    note = "" if claim_id == "S27" else "the leaver's own links counted"
+    return Measured(float(np.concatenate(chosen).mean()), note)
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "Shadow: pd-weight, exact, degree of S": {},
+    "backups pd-cover": {"backups": "pd-cover"},
+    "backups greedy-weight": {"backups": "greedy-weight"},
+    "backups greedy-cover": {"backups": "greedy-cover"},
+    "components halo": {"components": "halo"},
+    "components literal": {"components": "literal"},
+    "degree of the whole overlay": {"degree_of": "overlay"},
+    "lambda 0": {"covers": 0},
+    "lambda 1": {"covers": 1},
+    "lambda 2": {"covers": 2},
+    "lambda 4": {"covers": 4},
+    "Naive": {"system": "naive"},
+    "Zipf 2": {"popularity": ZIPF},
+    "Expo 0.1": {"popularity": EXPO},
+}
+
+
+def tables(effort: Effort) -> Iterator[dict[str, Any]]:
+    """What variants of the algorithm come to after the same churn, and what the four rules make of backup sets."""
+    yield {
+        "title": f"The same churn by variant: means over {effort.seeds} workloads, after {effort.rounds} rounds",
+        "header": ["variant", "D", "d", "mean |S| / |V'|", "links changed by a join", "by a leave"],
+        "rows": [[name, *_variant_row(effort, variant)] for name, variant in VARIANTS.items()],
+    }
+    rules = ("pd-weight", "pd-cover", "greedy-weight", "greedy-cover")
+    yield {
+        "title": "Backup sets before any churn, lambda 3",
+        "header": ["rule", "mean |B| / |V|", "primaries of a node, lowest", "highest", "nodes with fewer than 5"],
+        "rows": [[rule, *_rule_row(backups(effort, rule))] for rule in rules],
+    }
+
+
+def _variant_row(effort: Effort, variant: dict[str, Any]) -> list[str]:
+    those = histories(effort, **variant)
+    shadow = fmean(float((one.shadow / one.nodes).mean()) for one in those)
+    return [
+        f"{fmean(float(one.maximum[-1]) for one in those):.1f}",
+        f"{fmean(float(one.average[-1]) for one in those):.2f}",
+        f"{shadow:.4f}" if shadow else "",
+        f"{fmean(float(one.changed[one.joins].mean()) for one in those):.2f}",
+        f"{fmean(float(one.changed[~one.joins].mean()) for one in those):.2f}",
+    ]
+
+
+def _rule_row(those: Sequence[Backups]) -> list[str]:
+    return [
+        f"{fmean(one.size for one in those) / NODES:.4f}",
+        f"{fmean(float(one.primaries.min()) for one in those):.0f}",
+        f"{fmean(float(one.primaries.max()) for one in those):.0f}",
+        f"{share_of_few(those):.3f}",
+    ]

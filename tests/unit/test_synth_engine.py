@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from omen.cli import on_spark
+
+SMALL = "workload synth --nodes 50 --topics 5 --sizes 2 --out"
+
+
+def test_a_small_workload_is_made_without_spark(tmp_path: Path) -> None:
+    program = (
+        "import sys; from omen.cli.main import main\n"
+        f"status = main({SMALL.split()!r} + [{str(tmp_path / 'w')!r}])\n"
+        "sys.exit(status or 'pyspark' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("engine", "large", "installed", "spark"),
+    [
+        ("auto", False, True, False),
+        ("auto", True, True, True),
+        ("auto", True, False, False),
+        ("local", True, True, False),
+        ("spark", False, False, True),
+    ],
+)
+def test_spark_is_started_where_asked_for_or_where_it_pays(
+    monkeypatch: pytest.MonkeyPatch, engine: str, large: bool, installed: bool, spark: bool
+) -> None:
+    monkeypatch.setattr(on_spark, "find_spec", lambda name: object() if installed else None)
+    assert on_spark._wants_spark(engine, large) is spark
