@@ -34,6 +34,7 @@ class Population:
         self.cores: dict[NodeId, OmenNode] = {}
         self._places = dict(places or {})
         self._lives: dict[NodeId, int] = {}
+        self._wanted: dict[NodeId, set[Topic]] = {}
         self._random = generator_for(world.seed, "population")
 
     def place(self, label: Label) -> NodeId:
@@ -98,6 +99,7 @@ class Population:
         randomness = generator_for(self.world.seed, "node", node, life)
         core = OmenNode(Ref(node, life, ""), topics, self.config, randomness, self.engine, contacts)
         self.cores[node] = core
+        self._wanted.pop(node, None)
         return core
 
     def _keys(self, topics: Sequence[Label]) -> list[Topic]:
@@ -130,9 +132,13 @@ class Population:
 
     def resubscribe(self, label: Label, topics: Sequence[Label]) -> None:
         node = self.place(label)
-        wanted = set(self._keys(topics))
+        wanted = self._wanted[node] = set(self._keys(topics))
         had = set(self.cores[node].book.me.topics)
         self.world.tell(node, Subscribe(tuple(sorted(wanted - had)), tuple(sorted(had - wanted))))
+
+    def wanted(self, node: NodeId) -> set[Topic]:
+        """What a node was last told to want, whether it has heard or not."""
+        return self._wanted.get(node, set(self.cores[node].book.me.topics))
 
     def members(self) -> list[NodeId]:
         """The nodes that are there and have not left."""

@@ -31,6 +31,7 @@ from omen.sim.latency import Latency, constant
 
 START = "start"
 LEFT = "left"
+NOBODY = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,10 @@ class World:
         """Hand a node an input, as a user or an operator would."""
         self._schedule(delay, node, self.places[node].incarnation, event)
 
+    def call(self, delay: Time, action: Callable[[], None]) -> None:
+        """Have something done from outside, at its time among everything else that happens."""
+        self._schedule(delay, NOBODY, 0, action)
+
     def crash(self, node: NodeId) -> None:
         """A node goes without a word; those connected to it find out after a while."""
         place = self.places[node]
@@ -188,6 +193,8 @@ class World:
         self.now, _, node, incarnation, event = heapq.heappop(self._queue)
         place = self.places.get(node)
         if place is None or not place.alive or place.incarnation != incarnation:
+            if node == NOBODY:
+                event()
             return
         if place.paused:
             place.held.append(event)
