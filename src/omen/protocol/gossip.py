@@ -42,6 +42,7 @@ class Gossip:
     def exchange(self) -> None:
         """Once a round: shuffle, swap digests with a peer from ring or view, forget who is of no use."""
         self._views.next_round()
+        self._views.select_view()
         self._sampling.shuffle()
         partner = self._choose_partner()
         if partner is not None:

@@ -360,6 +360,7 @@ class OmenNode:
         self.book.bury(node, life, self._now)
         self.sampling.drop(node)
         self.views.note_loss(node)
+        self.views.select_view()
         self._connected.discard(node)
         if self.ring.drop(node):
             self.gossip.ring_changed = True

@@ -57,8 +57,10 @@ class Views:
     def is_ready(self, node: NodeId) -> bool:
         """R(v'): covered lambda times, or by all subscribers the last rounds brought."""
         shadow = self.shadows.get(node)
-        if shadow is None or not shadow.topics:
-            return shadow is not None and shadow.quiet >= self._config.ready_rounds
+        if shadow is None or shadow.stale:
+            return False
+        if not shadow.topics:
+            return shadow.quiet >= self._config.ready_rounds
         return not shadow.lacking or shadow.quiet >= self._config.ready_rounds
 
     def is_unsettled(self) -> bool:
