@@ -316,6 +316,8 @@ class OmenNode:
         digest = Digest(digest.ref, digest.topics_version + 1, digest.links_version)
         topics = tuple(sorted((before | set(gained)) - set(given_up)))
         self.book.describe(Descriptor(digest, topics, self.book.me.neighbours))
+        self.views.note_news((self.book.id,))
+        self.views.select_view()
         for kind, plus, minus in (("add", gained, ()), ("drop", (), given_up)):
             if plus or minus:
                 event = EventId(self.book.id, self.ref.incarnation, kind, digest.topics_version)
