@@ -199,6 +199,12 @@ class Coordinator:
         self._stand_by(event)
         self.process_exe_q()
 
+    def put_off(self, event: EventId) -> None:
+        """The repair has to wait for another's: let those queued here go first, and try again soon."""
+        self.docket.standby[event] = self._book.id
+        self._out.set_timer(("mend", "standby", event), self._config.answer_timeout)
+        self.process_exe_q()
+
     def _enqueue(self, event: EventId) -> None:
         self.docket.standby.pop(event, None)
         mending = self.repairer.mending

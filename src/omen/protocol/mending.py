@@ -48,13 +48,30 @@ class Mending:
         return sorted(node for node in self.members if node not in self.answers)
 
     def uncovered(self) -> list[Topic]:
-        """For a join: the topics no member that answered has."""
+        """For a join: the topics in which no member that answered can take the newcomer in."""
         if self.centre is None:
             return []
         has = 0
         for answer in self.answers.values():
-            has |= int.from_bytes(answer.mine, "little")
+            has |= self._anchored(answer)
         return [topic for position, topic in enumerate(self.asked) if not has >> position & 1]
+
+    def _anchored(self, answer: Answer) -> int:
+        """The topics in which a member can take the newcomer in, as bits.
+
+        One that waits to be linked itself stands for nobody else, so two newcomers must not both count on each other:
+        the one with the higher place may count on the lower.
+        """
+        mine = int.from_bytes(answer.mine, "little")
+        assert self.centre is not None
+        if answer.me.id < self.centre.id:
+            return mine
+        return mine & ~int.from_bytes(answer.unsettled, "little")
+
+    def is_outrun(self) -> bool:
+        """Whether a topic is left in which another newcomer, higher on the circle, is about to be linked."""
+        missing = to_bits(self.asked, self.uncovered())
+        return any(common_positions(missing, answer.unsettled) for answer in self.answers.values())
 
     def add_loss(self, loss: Loss) -> None:
         """A linked loss becomes part of this event: its former neighbours and topics come in."""
@@ -91,7 +108,9 @@ class Mending:
         assert self.centre is not None
         newcomer = self.centre.id
         everything = list(range(len(self.asked)))
-        topics_of = [everything if node == newcomer else positions(self.answers[node].mine) for node in nodes]
+        topics_of = [
+            everything if node == newcomer else _positions(self._anchored(self.answers[node])) for node in nodes
+        ]
         labels_of = [[int(node == newcomer)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)]
         return topics_of, labels_of
 

@@ -134,15 +134,21 @@ class Ask(Message, frozen=True, array_like=True, tag=22):
 
 
 class Answer(Message, frozen=True, array_like=True, tag=23):
-    """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a loss."""
+    """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a loss.
+
+    `unsettled`: those of `mine` in which this node waits to be linked itself. `leaving`: do not count on it.
+    """
 
     event: EventId
     attempt: int
     me: Ref
+    topics_version: int
     mine: bytes
+    unsettled: bytes
     degree: int
     links: tuple[tuple[NodeId, bytes], ...]
     former: bool
+    leaving: bool
 
 
 class Inquire(Message, frozen=True, array_like=True, tag=24):
@@ -174,9 +180,12 @@ class Propose(Message, frozen=True, array_like=True, tag=26):
 
 
 class Confirmed(Message, frozen=True, array_like=True, tag=27):
+    """A proposed link is up; `topics_version` shows whether the answer it was planned on still holds."""
+
     event: EventId
     attempt: int
     other: NodeId
+    topics_version: int
 
 
 class Handled(Message, frozen=True, array_like=True, tag=28):

@@ -396,13 +396,29 @@ class OmenNode:
         links = tuple((node, to_bits(asked, self.book.topics_of(node))) for node in neighbours)
         former = any(self.reports.was_linked(ref) for ref in message.lost)
         mine = to_bits(asked, self.book.topics_of(self.book.id))
-        answer = Answer(message.event, message.attempt, self.ref, mine, len(self.links.links), links, former)
-        self.out.send(message.asker, answer)
+        waiting = {topic for arrival in self.arrivals.values() for topic in arrival.added}
+        self.out.send(
+            message.asker,
+            Answer(
+                message.event,
+                message.attempt,
+                self.ref,
+                self.book.me.digest.topics_version,
+                mine,
+                to_bits(asked, waiting),
+                len(self.links.links),
+                links,
+                former,
+                self.departing,
+            ),
+        )
 
     def _on_propose(self, _: NodeId, message: Propose) -> None:
+        if self.departing:
+            return
         self.links.plan(message.other)
         if self.links.is_up(message.other.id):
-            self.out.send(message.asker, Confirmed(message.event, message.attempt, message.other.id))
+            self._confirm(message.asker, message.event, message.attempt, message.other.id)
         elif message.other.id in self.links.links:
             waiting = self.proposals.setdefault(message.other.id, [])
             waiting[:] = [entry for entry in waiting if entry[1] != message.event]
@@ -410,6 +426,9 @@ class OmenNode:
 
     def _on_link_open(self, _: NodeId, message: LinkOpen) -> None:
         self.gossip.learn((message.descriptor,))
+        if self.departing and message.descriptor.digest.ref.id not in self.links.links:
+            self.out.send(message.descriptor.digest.ref, LinkClose(self.ref.incarnation))
+            return
         self.links.on_open(message)
 
     def _on_link_ok(self, _: NodeId, message: LinkOk) -> None:
@@ -482,11 +501,14 @@ class OmenNode:
         self._told = {ref.id for ref in successors}
         self._told_successors, self._told_digest = successors, me.digest
 
+    def _confirm(self, asker: Ref, event: EventId, attempt: int, other: NodeId) -> None:
+        self.out.send(asker, Confirmed(event, attempt, other, self.book.me.digest.topics_version))
+
     def _confirm_links(self) -> None:
         for node in self.links.came_up:
             self.out.notify("link", node)
             for asker, event, attempt in self.proposals.pop(node, ()):
-                self.out.send(asker, Confirmed(event, attempt, node))
+                self._confirm(asker, event, attempt, node)
         self.links.came_up.clear()
         for node in [node for node in self.proposals if node not in self.links.links]:
             del self.proposals[node]

@@ -26,6 +26,8 @@ class Owner(Protocol):
 
     def yield_to_another(self, event: EventId) -> None: ...
 
+    def put_off(self, event: EventId) -> None: ...
+
 
 class Repairer:
     """Runs the one mending under way. Everything it learns about other events goes to the docket."""
@@ -147,7 +149,8 @@ class Repairer:
         self._enter(GATHERING, mending)
         mending.walks += 1
         mending.walked = mending.walks >= WALKS_AT_MOST
-        walk = Walk(mending.event, self._book.ref, tuple(missing), (), tuple(sorted(mending.gone)))
+        skip = tuple(sorted({*mending.gone, *mending.members}))
+        walk = Walk(mending.event, self._book.ref, tuple(missing), (), skip)
         self._out.send(self._ring.members[self._ring.get_succs()[-1]], walk)
         patience = self._config.answer_timeout * 20 * mending.walks
         self._out.set_timer(("mend", GATHERING, mending.event, mending.attempt), patience)
@@ -211,10 +214,14 @@ class Repairer:
         mending = self.mending
         if mending is None or mending.event != message.event or message.attempt != mending.attempt:
             return
-        if message.me.id in mending.members:
-            mending.answers[message.me.id] = message
+        node = message.me.id
+        if node in mending.members:
             if message.former:
-                mending.former.add(message.me.id)
+                mending.former.add(node)
+            if message.leaving:
+                self._go_on(mending, self._lose_member(mending, node))
+                return
+            mending.answers[node] = message
             self._proceed(mending)
 
     def _proceed(self, mending: Mending) -> None:
@@ -223,6 +230,9 @@ class Repairer:
         missing = mending.uncovered()
         if missing and not mending.walked and self._ring.successors:
             self._start_walk(mending, missing)
+        elif missing and mending.is_outrun():
+            self.mending = None
+            self._owner.put_off(mending.event)
         else:
             self._link(mending)
 
@@ -339,6 +349,10 @@ class Repairer:
         pair = (min(sender, message.other), max(sender, message.other))
         ends = mending.open_links.get(pair)
         if ends is None:
+            return
+        answer = mending.answers.get(sender)
+        if answer is not None and answer.topics_version != message.topics_version:
+            self._ask(mending)
             return
         ends.add(sender)
         if len(ends) == 2:
