@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omen.protocol.book import Book
 from omen.protocol.config import Config
-from omen.protocol.docket import Docket
+from omen.protocol.docket import Case, Docket
 from omen.protocol.events import Engine, NodeId, Randomness
 from omen.protocol.locate import Locator
 from omen.protocol.mending import Loss, Mending
@@ -99,6 +99,7 @@ class Coordinator:
                 return
             del self.docket.handled[event]
         case = self.docket.case(event)
+        case.loss.neighbours.update(mended or {})
         case.reporters[reporter.id] = reporter
         case.loss.topics.update(message.topics)
         case.loss.neighbours[reporter.id] = reporter
@@ -114,8 +115,12 @@ class Coordinator:
     def on_inquire(self, message: Inquire) -> None:
         """Another coordinator's loss was linked to one that is ours: the lower event leads, the other waits."""
         sender, linked, other = message.asker, message.lost, message.event
-        known = linked in self.docket.cases or linked in self.docket.handled
-        ours_leads = linked < other and linked not in self.docket.handled
+        mended = self.docket.handled.get(linked)
+        if mended is not None:
+            self._out.send(sender, Inherit(other, linked, True, True, tuple(mended.values()), ()))
+            return
+        known = linked in self.docket.cases
+        ours_leads = linked < other
         case = self.docket.case(linked)
         descriptor = self._book.known.get(linked.node)
         if descriptor is not None:
@@ -143,13 +148,19 @@ class Coordinator:
         if linked not in self.docket.standby:
             self._enqueue(linked)
 
-    def on_handled(self, event: EventId) -> None:
-        """v.gcChurnEvent: somebody did it."""
+    def on_handled(self, event: EventId, mended: tuple[Ref, ...]) -> None:
+        """v.gcChurnEvent: somebody did it; unless it falls to this node and former neighbours were left out."""
         case = self.docket.cases.get(event)
-        self.docket.collect(event, frozenset() if case is None else frozenset(case.loss.neighbours))
+        if case is not None and self._is_left_over(event, case, mended):
+            self.docket.case(event).loss.neighbours.update({ref.id: ref for ref in mended})
+            mending = self.repairer.mending
+            if mending is not None and event.node in mending.losses:
+                self.repairer.take_in(Loss(event, set(case.loss.topics), {ref.id: ref for ref in mended}))
+            return
+        self.docket.collect(event, mended)
         if case is not None:
             for ref in case.inquirers.values():
-                self._out.send(ref, Handled(event))
+                self._out.send(ref, Handled(event, mended))
         mending = self.repairer.mending
         if mending is not None and mending.event == event:
             self.repairer.mending = None
@@ -177,20 +188,24 @@ class Coordinator:
 
     def finish(self, mending: Mending) -> None:
         """Alg. 5 line 6: tell the successor range of each node concerned, and whoever waits for the news."""
-        events = sorted({mending.event, *(loss.event for loss in mending.losses.values())})
+        events = sorted({mending.event, *(loss.event for loss in mending.losses.values() if loss.known)})
+        mended = tuple(mending.members[node] for node in sorted(mending.former) if node in mending.answers)
         for event in events:
             case = self.docket.cases.get(event)
             told = {
                 node: self._ring.members[node] for node in self._ring.succ_range(event.node) if node != self._book.id
             }
-            told.update({node: mending.members[node] for node in mending.former if node in mending.members})
             if case is not None:
                 told.update(case.inquirers)
-                if case.client is not None:
-                    told[case.client.id] = case.client
+            done = Handled(event, mended)
             for node in sorted(told):
-                self._out.send(told[node], Handled(event))
-            self.docket.collect(event, frozenset(mending.answers))
+                self._out.send(told[node], done)
+            waiting = {ref.id: ref for ref in mended}
+            if case is not None and case.client is not None:
+                waiting[case.client.id] = case.client
+            for node in sorted(waiting.keys() - told.keys()):
+                self._out.send(waiting[node], Handled(event))
+            self.docket.collect(event, mended)
         self._out.notify("handled", (mending.event, tuple(mending.made), len(mending.members), tuple(events)))
         self.process_exe_q()
 
@@ -204,6 +219,13 @@ class Coordinator:
         self.docket.standby[event] = self._book.id
         self._out.set_timer(("mend", "standby", event), self._config.answer_timeout)
         self.process_exe_q()
+
+    def _is_left_over(self, event: EventId, case: Case, mended: tuple[Ref, ...]) -> bool:
+        """Whether another has handled a loss without some former neighbour, and this node is to make up for it."""
+        if case.centre is not None or not self._ring.is_coordinator(event.node):
+            return False
+        heard = {ref.id for ref in mended}
+        return any(node not in heard and not self._book.is_dead(ref) for node, ref in case.reporters.items())
 
     def _enqueue(self, event: EventId) -> None:
         self.docket.standby.pop(event, None)

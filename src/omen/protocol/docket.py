@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from omen.protocol.events import NodeId
@@ -29,21 +30,21 @@ class Docket:
         self.exe_q: list[EventId] = []
         self.standby: dict[EventId, NodeId] = {}
         self.cases: dict[EventId, Case] = {}
-        self.handled: dict[EventId, frozenset[NodeId]] = {}
+        self.handled: dict[EventId, dict[NodeId, Ref]] = {}
 
     def case(self, event: EventId) -> Case:
         """What is known of an event, from nothing on."""
         return self.cases.setdefault(event, Case(Loss(event)))
 
-    def collect(self, event: EventId, mended: frozenset[NodeId]) -> None:
-        """The event is handled, with these nodes heard: forget it, but remember that for a while (gcChurnEvent)."""
+    def collect(self, event: EventId, mended: Iterable[Ref]) -> None:
+        """The event is handled, these former neighbours heard: forget it, but remember that for a while (gcChurnEvent)."""
         self.standby.pop(event, None)
         self.cases.pop(event, None)
         if event in self.exe_q:
             self.exe_q.remove(event)
         self.remember(event, mended)
 
-    def remember(self, event: EventId, mended: frozenset[NodeId]) -> None:
+    def remember(self, event: EventId, mended: Iterable[Ref]) -> None:
         if event not in self.handled and len(self.handled) >= HANDLED_AT_MOST:
             del self.handled[next(iter(self.handled))]
-        self.handled[event] = mended
+        self.handled.setdefault(event, {}).update({ref.id: ref for ref in mended})

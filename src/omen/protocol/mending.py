@@ -13,12 +13,16 @@ WAITING, GATHERING, ASKING, LINKING, FINISHING = "waiting", "gathering", "asking
 
 @dataclass(slots=True)
 class Loss:
-    """A node that is gone (or a topic list it gave up), and what is known of its former neighbours."""
+    """A node that is gone (or a topic list it gave up), and what is known of its former neighbours.
+
+    `known` is false for a linked loss as long as its own coordinator has not told who its neighbours were.
+    """
 
     event: EventId
     topics: set[Topic] = field(default_factory=set)
     neighbours: dict[NodeId, Ref] = field(default_factory=dict)
     backups: dict[NodeId, Ref] = field(default_factory=dict)
+    known: bool = True
 
 
 @dataclass(slots=True)
@@ -78,6 +82,7 @@ class Mending:
         present = self.losses.setdefault(loss.event.node, loss)
         present.topics |= loss.topics
         present.neighbours.update(loss.neighbours)
+        present.known |= loss.known
         self.topics |= loss.topics
         for node, ref in loss.neighbours.items():
             if node not in self.losses:

@@ -189,7 +189,10 @@ class Confirmed(Message, frozen=True, array_like=True, tag=27):
 
 
 class Handled(Message, frozen=True, array_like=True, tag=28):
+    """`mended`: the former neighbours that were heard, for those who would take over if another one turned up."""
+
     event: EventId
+    mended: tuple[Ref, ...] = ()
 
 
 class Arrive(Message, frozen=True, array_like=True, tag=30):

@@ -342,7 +342,7 @@ class OmenNode:
     def _on_goodbye(self, sender: NodeId, message: Goodbye) -> None:
         if message.handled:
             event = EventId(message.ref.id, message.ref.incarnation, "leave")
-            self.coordinator.docket.remember(event, frozenset())
+            self.coordinator.docket.remember(event, ())
             self.links.drop(sender)
         self._lose(message.ref.id, message.ref.incarnation)
 
@@ -385,7 +385,7 @@ class OmenNode:
             if self.departing and message.event.kind == "leave":
                 self._say_goodbye(handled=True)
                 return
-        self.coordinator.on_handled(message.event)
+        self.coordinator.on_handled(message.event, message.mended)
 
     def _on_ask(self, _: NodeId, message: Ask) -> None:
         for ref in message.lost:

@@ -260,15 +260,19 @@ class Repairer:
             return False
         if not self._config.remedies.linked_losses_as_one or node in mending.losses:
             return False
-        linked = EventId(ref.id, ref.incarnation, "leave")
+        mending.losses[node] = Loss(EventId(ref.id, ref.incarnation, "leave"), known=False)
+        return self._inherit(mending, node)
+
+    def _inherit(self, mending: Mending, node: NodeId) -> bool:
+        """Bring a linked loss in, from here where it is this node's to mend, else from whoever's it is; whether done."""
+        linked = mending.losses[node].event
         case = self._docket.cases.get(linked)
-        mending.losses[node] = Loss(linked)
         if case is not None and (case.inquirers or self._ring.is_coordinator(node)):
+            mending.inquiries.discard(node)
             mending.add_loss(case.loss)
             return True
         mending.inquiries.add(node)
-        known = [self._ring.members[member] for member in self._ring.members]
-        self._locator.search(node, ("linked", mending.event, linked), known)
+        self._locator.search(node, ("linked", mending.event, linked), self._ring.members.values())
         return False
 
     def on_located(self, purpose: tuple[object, ...], successor: Ref | None) -> None:
@@ -306,9 +310,9 @@ class Repairer:
         mending.tries += 1
         if mending.stage == ASKING:
             if mending.tries >= self._config.attempts:
-                mending.inquiries.clear()
                 mending.tries = 0
-                grown = [self._lose_member(mending, node) for node in mending.silent()]
+                grown = [self._inherit(mending, node) for node in sorted(mending.inquiries)]
+                grown += [self._lose_member(mending, node) for node in mending.silent()]
                 self._set_try_timer(mending)
                 self._go_on(mending, any(grown))
             else:
