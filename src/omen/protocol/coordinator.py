@@ -60,11 +60,11 @@ class Coordinator:
         else:
             self._stand_by(event)
 
-    def on_node_lost(self, node: NodeId) -> None:
+    def on_node_lost(self, node: NodeId, life: int) -> None:
         """What the lost node was to do falls to its successor (Alg. 5 lines 2-4)."""
         for event in [event for event, coordinator in self.docket.standby.items() if coordinator == node]:
             self.handle_churn_event(event)
-        self.repairer.on_node_lost(node)
+        self.repairer.on_node_lost(node, life)
 
     def on_arrive(self, message: Arrive) -> None:
         """A live node asks: link me (join, add), or mend the topics I gave up (drop), or the gap I leave (leave)."""
@@ -107,10 +107,15 @@ class Coordinator:
         if mending is not None and event.node in mending.losses:
             if reporter.id not in mending.answers:
                 self.repairer.take_in(Loss(event, set(message.topics), {reporter.id: reporter}))
-        elif event.node not in self._ring.members:
+        elif self._is_over(event):
             self._enqueue(event)
         else:
             self._stand_by(event)
+
+    def _is_over(self, event: EventId) -> bool:
+        """Whether the life an event is about has ended, as far as known here."""
+        member = self._ring.members.get(event.node)
+        return member is None or member.incarnation > event.incarnation
 
     def on_inquire(self, message: Inquire) -> None:
         """Another coordinator's loss was linked to one that is ours: the lower event leads, the other waits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from omen.protocol.book import Book, is_newer
 from omen.protocol.config import Config
@@ -38,6 +38,7 @@ class Gossip:
         self._random = randomness
         self._out = out
         self.ring_changed = False
+        self.on_reborn: Callable[[Ref], None] = lambda former: None
 
     def exchange(self) -> None:
         """Once a round: shuffle, swap digests with a peer from ring or view, forget who is of no use."""
@@ -57,6 +58,9 @@ class Gossip:
 
     def meet(self, ref: Ref) -> None:
         """Somebody on the circle was named."""
+        member = self._ring.members.get(ref.id)
+        if member is not None and member.incarnation < ref.incarnation:
+            self.on_reborn(member)
         if self._ring.consider(ref):
             self.ring_changed = True
 
@@ -117,6 +121,7 @@ class Gossip:
     def learn(self, descriptors: Iterable[Descriptor]) -> None:
         news = []
         for descriptor in descriptors:
+            self._look_for_former_life(descriptor.digest.ref)
             if self._book.learn(descriptor):
                 news.append(descriptor.digest.ref.id)
             self._views.remember_seen(descriptor.digest)
@@ -124,6 +129,15 @@ class Gossip:
         if news:
             self._views.note_news(news)
             self._views.select_view()
+
+    def _look_for_former_life(self, ref: Ref) -> None:
+        """A node that is back has been gone: its loss is a loss even if nobody saw it."""
+        known = self._book.known.get(ref.id)
+        if known is not None and known.digest.ref.incarnation < ref.incarnation:
+            self.on_reborn(known.digest.ref)
+        link = self._links.links.get(ref.id)
+        if link is not None and link.ref.incarnation < ref.incarnation:
+            self.on_reborn(link.ref)
 
     def fetch_predecessors(self) -> None:
         for node in self._ring.get_preds():

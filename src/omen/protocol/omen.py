@@ -89,6 +89,7 @@ class OmenNode:
         self.views = Views(self.book, config, randomness)
         self.links = Links(self.book, config, self.out)
         self.gossip = Gossip(self.book, self.ring, self.views, self.links, self.sampling, config, randomness, self.out)
+        self.gossip.on_reborn = lambda former: self._lose(former.id, former.incarnation)
         self.locator = Locator(self.book, config, self.out)
         self.coordinator = Coordinator(
             self.book, self.ring, self.views, self.locator, config, randomness, engine, self.out
@@ -354,28 +355,35 @@ class OmenNode:
         refs = (member, link.ref if link else None, known.digest.ref if known else None)
         lives = [ref.incarnation for ref in refs if ref is not None]
         life = incarnation if incarnation is not None else max(lives, default=0)
-        if any(alive > life for alive in lives):
-            return
+        if link is not None and link.ref.incarnation > life:
+            link = None
+        if known is not None and known.digest.ref.incarnation > life:
+            known = None
         was_predecessor = node in self.views.shadows and node in self.ring.get_preds()
         backups = self.views.backups_of(node) if was_predecessor else []
         topics = tuple(sorted(self.book.topics_of(node) & self.book.topics_of(self.book.id)))
         self.book.bury(node, life, self._now)
+        if not any(alive > life for alive in lives):
+            self._forget(node)
+        if link is not None:
+            self.links.drop(node)
+        if was_predecessor and known is not None:
+            self.coordinator.on_loss(known, backups)
+        self.coordinator.on_node_lost(node, life)
+        if link is not None:
+            self.reports.on_neighbour_lost(Ref(node, life, ""), topics, link.successors)
+        for event in list(self.arrivals):
+            if not self.departing or event.kind == "leave":
+                self._arrive_again(event)
+
+    def _forget(self, node: NodeId) -> None:
+        """Nothing newer is known of a lost node: it has no place here any more."""
         self.sampling.drop(node)
         self.views.note_loss(node)
         self.views.select_view()
         self._connected.discard(node)
         if self.ring.drop(node):
             self.gossip.ring_changed = True
-        if link is not None:
-            self.links.drop(node)
-        if was_predecessor and known is not None:
-            self.coordinator.on_loss(known, backups)
-        self.coordinator.on_node_lost(node)
-        if link is not None:
-            self.reports.on_neighbour_lost(Ref(node, life, ""), topics, link.successors)
-        for event in list(self.arrivals):
-            if not self.departing or event.kind == "leave":
-                self._arrive_again(event)
 
     def _on_handled(self, _: NodeId, message: Handled) -> None:
         self.reports.close(message.event)

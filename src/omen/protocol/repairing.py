@@ -67,15 +67,15 @@ class Repairer:
         else:
             self._choose_members(mending)
 
-    def on_node_lost(self, node: NodeId) -> None:
+    def on_node_lost(self, node: NodeId, life: int) -> None:
         """A node is gone: a newcomer takes its event with it, a member brings in whoever it leaves behind."""
         mending = self.mending
         if mending is None:
             return
-        if mending.centre is not None and mending.centre.id == node:
+        if mending.centre is not None and mending.centre.id == node and mending.centre.incarnation <= life:
             mending.members, mending.former = {}, set()
             self._finish(mending)
-        elif node in mending.members:
+        elif node in mending.members and mending.members[node].incarnation <= life:
             self._go_on(mending, self._lose_member(mending, node))
 
     def on_timer(self, key: tuple[object, ...]) -> None:
@@ -267,9 +267,9 @@ class Repairer:
         """Bring a linked loss in, from here where it is this node's to mend, else from whoever's it is; whether done."""
         linked = mending.losses[node].event
         case = self._docket.cases.get(linked)
-        if case is not None and (case.inquirers or self._ring.is_coordinator(node)):
+        if self._ring.is_coordinator(node) or (case is not None and case.inquirers):
             mending.inquiries.discard(node)
-            mending.add_loss(case.loss)
+            mending.add_loss(self._docket.case(linked).loss)
             return True
         mending.inquiries.add(node)
         self._locator.search(node, ("linked", mending.event, linked), self._ring.members.values())
