@@ -71,7 +71,7 @@ class Coordinator:
         event = message.event
         ref = message.descriptor.digest.ref
         if event in self.docket.handled:
-            self._out.send(ref, Handled(event))
+            self._out.send(ref, Handled(event, tuple(self.docket.handled[event].values())))
             return
         case = self.docket.case(event)
         case.client = ref
@@ -202,12 +202,12 @@ class Coordinator:
             }
             if case is not None:
                 told.update(case.inquirers)
+                if case.client is not None:
+                    told[case.client.id] = case.client
             done = Handled(event, mended)
             for node in sorted(told):
                 self._out.send(told[node], done)
             waiting = {ref.id: ref for ref in mended}
-            if case is not None and case.client is not None:
-                waiting[case.client.id] = case.client
             for node in sorted(waiting.keys() - told.keys()):
                 self._out.send(waiting[node], Handled(event))
             self.docket.collect(event, mended)

@@ -62,6 +62,7 @@ from omen.protocol.messages import (
 )
 from omen.protocol.outbox import Outbox
 from omen.protocol.reports import Reports
+from omen.protocol.requests import Requests
 from omen.protocol.ring import Ring
 from omen.protocol.sampling import Sampling
 from omen.protocol.views import Views
@@ -94,10 +95,11 @@ class OmenNode:
         self.coordinator = Coordinator(
             self.book, self.ring, self.views, self.locator, config, randomness, engine, self.out
         )
-        self.arrivals: dict[EventId, Arrive] = {}
+        self.requests = Requests(
+            self.book, self.ring, self.links, self.views, config, self.out, lambda: self._describe()
+        )
         self.reports = Reports(self.book, self.ring, self.coordinator, self.locator, config, self.out)
         self.proposals: dict[NodeId, list[tuple[Ref, EventId, int]]] = {}
-        self.departing = False
         self.stopped = False
         self._connected: set[NodeId] = set()
         self._told_successors: tuple[Ref, ...] = ()
@@ -163,7 +165,7 @@ class OmenNode:
         """Whether this node has something to mend, to make or to report."""
         docket = self.coordinator.docket
         return bool(
-            self.arrivals
+            self.requests.open
             or self.reports.open
             or docket.exe_q
             or docket.standby
@@ -195,7 +197,7 @@ class OmenNode:
                 self._now = now
                 self._lose(peer, incarnation)
             case Subscribe(added, dropped):
-                self._resubscribe(added, dropped)
+                self.requests.resubscribe(added, dropped)
             case Depart():
                 self._depart()
         return self._conclude()
@@ -223,7 +225,7 @@ class OmenNode:
         elif kind == "locate":
             self._located(self.locator.on_timer(key[1], key[2]))
         elif kind == "arrive":
-            self._arrive_again(key[1])
+            self.requests.ask_again(key[1])
         elif kind == "report":
             self.reports.report(key[1])
         elif kind == "join" and not self.ring.members:
@@ -278,24 +280,7 @@ class OmenNode:
             return
         for node in sorted(self.ring.members):
             self.gossip.offer(self.ring.members[node])
-        event = EventId(self.book.id, self.ref.incarnation, "join")
-        self._arrive(Arrive(event, self.book.me, self.book.me.topics, ()))
-
-    def _arrive(self, message: Arrive) -> None:
-        self.arrivals[message.event] = message
-        self._arrive_again(message.event)
-
-    def _arrive_again(self, event: EventId) -> None:
-        """Ask the present successor, until somebody says it is handled."""
-        message = self.arrivals.get(event)
-        if message is None:
-            return
-        if not self.ring.successors:
-            self._on_handled(self.book.id, Handled(event))
-            return
-        fresh = Arrive(event, self._describe(), message.added, message.dropped)
-        self.out.send(self.ring.members[self.ring.successors[0]], fresh)
-        self.out.set_timer(("arrive", event), self.config.standby_timeout)
+        self.requests.join()
 
     def _on_arrive(self, sender: NodeId, message: Arrive) -> None:
         """Only the nearest successor handles it; who knows a nearer one passes it on."""
@@ -306,32 +291,10 @@ class OmenNode:
             return
         self.coordinator.on_arrive(message)
 
-    def _resubscribe(self, added: Iterable[Topic], dropped: Iterable[Topic]) -> None:
-        """Added topics like a join, dropped ones like a leave, for those topics only."""
-        before = set(self.book.me.topics)
-        gained = tuple(sorted(set(added) - before))
-        given_up = tuple(sorted((set(dropped) & before) - set(added)))
-        if not gained and not given_up:
-            return
-        digest = self.book.me.digest
-        digest = Digest(digest.ref, digest.topics_version + 1, digest.links_version)
-        topics = tuple(sorted((before | set(gained)) - set(given_up)))
-        self.book.describe(Descriptor(digest, topics, self.book.me.neighbours))
-        self.views.note_news((self.book.id,))
-        self.views.select_view()
-        for kind, plus, minus in (("add", gained, ()), ("drop", (), given_up)):
-            if plus or minus:
-                event = EventId(self.book.id, self.ref.incarnation, kind, digest.topics_version)
-                self._arrive(Arrive(event, self.book.me, plus, minus))
-
     def _depart(self) -> None:
-        """Let the successor mend the gap first, then go."""
-        if self.departing:
-            return
-        self.departing = True
-        self.out.set_timer(("depart",), 2 * self.config.standby_timeout)
-        event = EventId(self.book.id, self.ref.incarnation, "leave")
-        self._arrive(Arrive(event, self.book.me, (), self.book.me.topics))
+        self.requests.depart()
+        if not self.ring.members:
+            self._say_goodbye(handled=True)
 
     def _say_goodbye(self, handled: bool) -> None:
         told = {**self.ring.members, **{node: link.ref for node, link in self.links.links.items()}}
@@ -372,9 +335,7 @@ class OmenNode:
         self.coordinator.on_node_lost(node, life)
         if link is not None:
             self.reports.on_neighbour_lost(Ref(node, life, ""), topics, link.successors)
-        for event in list(self.arrivals):
-            if not self.departing or event.kind == "leave":
-                self._arrive_again(event)
+        self.requests.ask_all_again()
 
     def _forget(self, node: NodeId) -> None:
         """Nothing newer is known of a lost node: it has no place here any more."""
@@ -387,12 +348,9 @@ class OmenNode:
 
     def _on_handled(self, _: NodeId, message: Handled) -> None:
         self.reports.close(message.event)
-        mine = self.arrivals.pop(message.event, None)
-        if mine is not None:
-            self.out.notify("arrived", message.event)
-            if self.departing and message.event.kind == "leave":
-                self._say_goodbye(handled=True)
-                return
+        if self.requests.on_handled(message.event, message.mended):
+            self._say_goodbye(handled=True)
+            return
         self.coordinator.on_handled(message.event, message.mended)
 
     def _on_ask(self, _: NodeId, message: Ask) -> None:
@@ -404,7 +362,6 @@ class OmenNode:
         links = tuple((node, to_bits(asked, self.book.topics_of(node))) for node in neighbours)
         former = any(self.reports.was_linked(ref) for ref in message.lost)
         mine = to_bits(asked, self.book.topics_of(self.book.id))
-        waiting = {topic for arrival in self.arrivals.values() for topic in arrival.added}
         self.out.send(
             message.asker,
             Answer(
@@ -413,16 +370,16 @@ class OmenNode:
                 self.ref,
                 self.book.me.digest.topics_version,
                 mine,
-                to_bits(asked, waiting),
+                to_bits(asked, self.requests.waiting_for()),
                 len(self.links.links),
                 links,
                 former,
-                self.departing,
+                self.requests.departing,
             ),
         )
 
     def _on_propose(self, _: NodeId, message: Propose) -> None:
-        if self.departing:
+        if self.requests.departing:
             return
         self.links.plan(message.other)
         if self.links.is_up(message.other.id):
@@ -434,7 +391,7 @@ class OmenNode:
 
     def _on_link_open(self, _: NodeId, message: LinkOpen) -> None:
         self.gossip.learn((message.descriptor,))
-        if self.departing and message.descriptor.digest.ref.id not in self.links.links:
+        if self.requests.departing and message.descriptor.digest.ref.id not in self.links.links:
             self.out.send(message.descriptor.digest.ref, LinkClose(self.ref.incarnation))
             return
         self.links.on_open(message)

@@ -93,12 +93,17 @@ class Repairer:
             self._try_again(mending)
 
     def take_in(self, loss: Loss) -> None:
-        """More is known of a loss that is being mended, or of one linked to it: ask again with those included."""
+        """More is known of a loss that is being mended, or of one linked to it: ask those who were not asked yet."""
         mending = self.mending
-        if mending is not None:
-            mending.add_loss(loss)
-            if mending.stage in (ASKING, LINKING):
-                self._ask(mending)
+        if mending is None:
+            return
+        widened = loss.event.node not in mending.losses or not loss.topics <= mending.topics
+        strangers = [node for node in loss.neighbours if node not in mending.members and node not in mending.losses]
+        mending.add_loss(loss)
+        if mending.stage in (ASKING, LINKING) and (widened or (strangers and mending.stage == LINKING)):
+            self._ask(mending)
+        elif mending.stage == ASKING and strangers:
+            self._ask_silent(mending)
 
     def _enter(self, stage: str, mending: Mending) -> None:
         mending.stage = stage
@@ -264,7 +269,7 @@ class Repairer:
         return self._inherit(mending, node)
 
     def _inherit(self, mending: Mending, node: NodeId) -> bool:
-        """Bring a linked loss in, from here where it is this node's to mend, else from whoever's it is; whether done."""
+        """Bring a linked loss in, from here where it is this node's to mend, else ask whose it is; whether done."""
         linked = mending.losses[node].event
         case = self._docket.cases.get(linked)
         if self._ring.is_coordinator(node) or (case is not None and case.inquirers):

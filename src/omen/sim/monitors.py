@@ -192,7 +192,7 @@ class Monitors:
             ("standby list", len(docket.standby), events),
             ("cases", len(docket.cases), events),
             ("reports", len(core.reports.open), events),
-            ("arrivals", len(core.arrivals), events),
+            ("requests", len(core.requests.open), events),
             ("searches", core.locator.open_count, events),
             ("proposals", sum(map(len, core.proposals.values())), events),
             ("half-made links", sum(link.state != "up" for link in core.links.links.values()), events),

@@ -132,8 +132,8 @@ class Population:
 
     def resubscribe(self, label: Label, topics: Sequence[Label]) -> None:
         node = self.place(label)
+        had = self.wanted(node)
         wanted = self._wanted[node] = set(self._keys(topics))
-        had = set(self.cores[node].book.me.topics)
         self.world.tell(node, Subscribe(tuple(sorted(wanted - had)), tuple(sorted(had - wanted))))
 
     def wanted(self, node: NodeId) -> set[Topic]:

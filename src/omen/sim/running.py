@@ -169,7 +169,7 @@ class Run:
         elif action == "resubscribe":
             monitors.note_burst()
             population.resubscribe(name, event.topics or ())
-            self.world.call(0, lambda: self._expect_arrivals(core))
+            self.world.call(0, lambda: self._expect_requests(core))
         elif action == "pause":
             monitors.note_burst()
             self.world.pause(node)
@@ -177,8 +177,8 @@ class Run:
             monitors.note_burst()
             self.world.resume(node)
 
-    def _expect_arrivals(self, core: OmenNode) -> None:
-        for event in core.arrivals:
+    def _expect_requests(self, core: OmenNode) -> None:
+        for event in core.requests.open:
             self.monitors.expect(event)
 
     def _join(self, event: EventSpec, name: Name) -> None:

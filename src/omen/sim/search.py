@@ -19,6 +19,7 @@ from omen.sim.world import generator_for
 BURSTS = 4
 SPREAD_S = 0.3
 FEWEST_NODES = 5
+TROUBLES = ("crash", "crash", "killing", "killing", "join", "between", "leave", "change", "back")
 
 
 class Draft:
@@ -64,7 +65,7 @@ class Draft:
 
     def draw_trouble(self, burst: int, at: float, allowed: int) -> int:
         """One or two things that happen about the same time; how many."""
-        kind = self.random.choice(("crash", "crash", "killing", "killing", "join", "between", "leave", "change", "back"))
+        kind = self.random.choice(TROUBLES)
         few = len(self.present) <= FEWEST_NODES
         if kind == "change":
             name = self.random.choice(self.present)
