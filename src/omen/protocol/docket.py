@@ -37,7 +37,7 @@ class Docket:
         return self.cases.setdefault(event, Case(Loss(event)))
 
     def collect(self, event: EventId, mended: Iterable[Ref]) -> None:
-        """The event is handled, these former neighbours heard: forget it, but for a while remember that (gcChurnEvent)."""
+        """The event is handled, these former neighbours heard: forget all but that, and that in time (gcChurnEvent)."""
         self.standby.pop(event, None)
         self.cases.pop(event, None)
         if event in self.exe_q:
