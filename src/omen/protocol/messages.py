@@ -124,13 +124,17 @@ class Reported(Message, frozen=True, array_like=True, tag=21):
 
 
 class Ask(Message, frozen=True, array_like=True, tag=22):
-    """The coordinator asks a member of the shadow set what it and its neighbours have of these topics."""
+    """The coordinator asks a member of the shadow set what it and its neighbours have of these topics.
+
+    `lost` are gone; `fading` still are there, but about to leave or to give these topics up.
+    """
 
     asker: Ref
     event: EventId
     attempt: int
     topics: tuple[Topic, ...]
     lost: tuple[Ref, ...]
+    fading: tuple[NodeId, ...]
 
 
 class Answer(Message, frozen=True, array_like=True, tag=23):

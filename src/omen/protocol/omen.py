@@ -26,7 +26,6 @@ from omen.protocol.events import (
 from omen.protocol.gossip import Gossip
 from omen.protocol.links import Links
 from omen.protocol.locate import Locator
-from omen.protocol.mending import to_bits
 from omen.protocol.messages import (
     Answer,
     Arrive,
@@ -65,6 +64,7 @@ from omen.protocol.reports import Reports
 from omen.protocol.requests import Requests
 from omen.protocol.ring import Ring
 from omen.protocol.sampling import Sampling
+from omen.protocol.serving import Serving
 from omen.protocol.views import Views
 
 
@@ -99,7 +99,15 @@ class OmenNode:
             self.book, self.ring, self.links, self.views, config, self.out, lambda: self._describe()
         )
         self.reports = Reports(self.book, self.ring, self.coordinator, self.locator, config, self.out)
-        self.proposals: dict[NodeId, list[tuple[Ref, EventId, int]]] = {}
+        self.serving = Serving(
+            self.book,
+            self.ring,
+            self.links,
+            self.reports,
+            self.requests,
+            self.out,
+            lambda ref: self._lose(ref.id, ref.incarnation),
+        )
         self.stopped = False
         self._connected: set[NodeId] = set()
         self._told_successors: tuple[Ref, ...] = ()
@@ -122,15 +130,15 @@ class OmenNode:
             LinkClose: self.links.on_close,
             Report: lambda _, message: self.coordinator.on_report(message),
             Reported: lambda _, message: self.reports.on_reported(message),
-            Ask: self._on_ask,
+            Ask: lambda _, message: self.serving.on_ask(message),
             Answer: lambda _, message: self.coordinator.repairer.on_answer(message),
             Inquire: lambda _, message: self.coordinator.on_inquire(message),
             Inherit: lambda _, message: self.coordinator.repairer.on_inherit(message),
-            Propose: self._on_propose,
+            Propose: lambda _, message: self.serving.on_propose(message),
             Confirmed: self.coordinator.repairer.on_confirmed,
             Handled: self._on_handled,
             Arrive: self._on_arrive,
-            Walk: self._on_walk,
+            Walk: lambda _, message: self.serving.on_walk(message),
             Found: lambda _, message: self.coordinator.repairer.on_found(message),
             Goodbye: self._on_goodbye,
             Ping: lambda sender, message: self._reply(sender, Pong(message.nonce)),
@@ -170,7 +178,7 @@ class OmenNode:
             or docket.exe_q
             or docket.standby
             or self.coordinator.repairer.mending
-            or self.proposals
+            or self.serving.proposals
         )
 
     def start(self, now: Time) -> Sequence[Output]:
@@ -347,47 +355,12 @@ class OmenNode:
             self.gossip.ring_changed = True
 
     def _on_handled(self, _: NodeId, message: Handled) -> None:
-        self.reports.close(message.event)
+        if self.reports.close(message.event):
+            self.links.changed = True
         if self.requests.on_handled(message.event, message.mended):
             self._say_goodbye(handled=True)
             return
         self.coordinator.on_handled(message.event, message.mended)
-
-    def _on_ask(self, _: NodeId, message: Ask) -> None:
-        for ref in message.lost:
-            if not self.book.is_dead(ref):
-                self._lose(ref.id, ref.incarnation)
-        asked = message.topics
-        neighbours = self.links.up()
-        links = tuple((node, to_bits(asked, self.book.topics_of(node))) for node in neighbours)
-        former = any(self.reports.was_linked(ref) for ref in message.lost)
-        mine = to_bits(asked, self.book.topics_of(self.book.id))
-        self.out.send(
-            message.asker,
-            Answer(
-                message.event,
-                message.attempt,
-                self.ref,
-                self.book.me.digest.topics_version,
-                mine,
-                to_bits(asked, self.requests.waiting_for()),
-                len(self.links.links),
-                links,
-                former,
-                self.requests.departing,
-            ),
-        )
-
-    def _on_propose(self, _: NodeId, message: Propose) -> None:
-        if self.requests.departing:
-            return
-        self.links.plan(message.other)
-        if self.links.is_up(message.other.id):
-            self._confirm(message.asker, message.event, message.attempt, message.other.id)
-        elif message.other.id in self.links.links:
-            waiting = self.proposals.setdefault(message.other.id, [])
-            waiting[:] = [entry for entry in waiting if entry[1] != message.event]
-            waiting.append((message.asker, message.event, message.attempt))
 
     def _on_link_open(self, _: NodeId, message: LinkOpen) -> None:
         self.gossip.learn((message.descriptor,))
@@ -400,45 +373,31 @@ class OmenNode:
         self.gossip.learn((message.descriptor,))
         self.links.on_ok(message)
 
-    def _on_walk(self, _: NodeId, message: Walk) -> None:
-        """Speak for oneself and the predecessors; pass the rest on by L, until the circle is closed."""
-        missing = list(message.topics)
-        found = list(message.found)
-        for node in (self.book.id, *self.ring.get_preds()):
-            descriptor = self.book.get(node)
-            if descriptor is None or node == message.event.node or node in message.skip:
-                continue
-            has = self.book.topics_of(node)
-            if any(topic in has for topic in missing):
-                found.append(descriptor)
-                missing = [topic for topic in missing if topic not in has]
-        origin = message.origin.id
-        onward = self.ring.get_succs()[-1] if self.ring.successors else self.book.id
-        closed = clockwise(origin, onward) <= clockwise(origin, self.book.id) or onward == origin
-        if not missing or closed:
-            self.out.send(message.origin, Found(message.event, tuple(found)))
-        else:
-            walk = Walk(message.event, message.origin, tuple(missing), tuple(found), message.skip)
-            self.out.send(self.ring.members[onward], walk)
-
     def _reply(self, sender: NodeId, message: Any) -> None:
         known = self.ring.members.get(sender) or (self.links.links[sender].ref if sender in self.links.links else None)
         if known is not None:
             self.out.send(known, message)
 
     def _describe(self) -> Descriptor:
-        """This node's descriptor, as new as its links."""
+        """This node's descriptor, as new as its links.
+
+        A lost neighbour counts until its loss is known to be mended: were this node lost too, the two would be linked
+        losses although the link is down already.
+        """
         if self.links.changed:
             self.links.changed = False
             digest = self.book.me.digest
-            digest = Digest(digest.ref, digest.topics_version, digest.links_version + 1)
-            self.book.describe(Descriptor(digest, self.book.me.topics, self.links.neighbours()))
+            lost = (ref for ref in self.reports.unmended() if ref.id not in self.links.links)
+            neighbours = tuple(sorted((*self.links.neighbours(), *lost), key=lambda ref: ref.id))
+            if neighbours != self.book.me.neighbours:
+                digest = Digest(digest.ref, digest.topics_version, digest.links_version + 1)
+                self.book.describe(Descriptor(digest, self.book.me.topics, neighbours))
         return self.book.me
 
     def _settle(self) -> None:
         """After each input: confirm links that came up, keep connections, tell others what changed."""
-        if self.links.came_up or self.proposals:
-            self._confirm_links()
+        if self.links.came_up or self.serving.proposals:
+            self.serving.confirm_links()
         ring_changed = self.gossip.ring_changed
         if ring_changed:
             self.gossip.ring_changed = False
@@ -465,18 +424,6 @@ class OmenNode:
                 self.out.send(targets[node], Status(me.digest, me.neighbours, successors))
         self._told = {ref.id for ref in successors}
         self._told_successors, self._told_digest = successors, me.digest
-
-    def _confirm(self, asker: Ref, event: EventId, attempt: int, other: NodeId) -> None:
-        self.out.send(asker, Confirmed(event, attempt, other, self.book.me.digest.topics_version))
-
-    def _confirm_links(self) -> None:
-        for node in self.links.came_up:
-            self.out.notify("link", node)
-            for asker, event, attempt in self.proposals.pop(node, ()):
-                self._confirm(asker, event, attempt, node)
-        self.links.came_up.clear()
-        for node in [node for node in self.proposals if node not in self.links.links]:
-            del self.proposals[node]
 
     def _keep_connections(self) -> None:
         refs = {node: self.ring.members[node] for node in (*self.ring.get_preds(), *self.ring.get_succs())}

@@ -202,7 +202,9 @@ class Repairer:
             for loss in mending.losses.values()
             if loss.event.kind == "leave" and self._is_gone(loss.event)
         )
-        ask = Ask(self._book.ref, mending.event, mending.attempt, mending.asked, lost)
+        gone = {ref.id for ref in lost}
+        fading = tuple(sorted(node for node in mending.losses if node not in gone))
+        ask = Ask(self._book.ref, mending.event, mending.attempt, mending.asked, lost, fading)
         for node in mending.silent():
             self._out.send(mending.members[node], ask)
         self._set_try_timer(mending)

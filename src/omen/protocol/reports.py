@@ -51,8 +51,13 @@ class Reports:
         """Whether this lost node was a neighbour."""
         return self._former.get(ref.id, -1) >= ref.incarnation
 
-    def close(self, event: EventId) -> None:
-        self.open.pop(event, None)
+    def close(self, event: EventId) -> bool:
+        """The loss is mended; whether it was still open here."""
+        return self.open.pop(event, None) is not None
+
+    def unmended(self) -> list[Ref]:
+        """The lost neighbours whose loss is not known to be mended."""
+        return [Ref(event.node, event.incarnation, "") for event in self.open]
 
     def on_located(self, event: EventId, successor: Ref | None) -> None:
         """The search round the circle found who follows the lost node."""

@@ -194,7 +194,7 @@ class Monitors:
             ("reports", len(core.reports.open), events),
             ("requests", len(core.requests.open), events),
             ("searches", core.locator.open_count, events),
-            ("proposals", sum(map(len, core.proposals.values())), events),
+            ("proposals", sum(map(len, core.serving.proposals.values())), events),
             ("half-made links", sum(link.state != "up" for link in core.links.links.values()), events),
         ]
         for what, size, most in sizes:

@@ -12,7 +12,7 @@ from omen.protocol.messages import Descriptor, Details, Digest, EventId, Offer, 
 from omen.sim.world import Dropped
 
 GOSSIP = (Shuffle, ShuffleReply, Offer, Details, Want, Status)
-NODE_FIELDS = frozenset({"target", "ids", "skip", "other", "links"})
+NODE_FIELDS = frozenset({"target", "ids", "skip", "other", "links", "fading"})
 TOPIC_FIELDS = frozenset({"topics", "added", "dropped"})
 QUIET_TIMERS = frozenset({"round", "link", "locate", "arrive", "report"})
 
