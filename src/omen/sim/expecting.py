@@ -19,6 +19,7 @@ class Repair:
 
     time: Time
     event: EventId
+    node: Label
     coordinator: Label
     shadow: tuple[Label, ...]
     links: tuple[tuple[Label, Label], ...]

@@ -210,7 +210,7 @@ class Run:
         labels = self.population.labels
         shadow = tuple(labels[member] for member in self._shadows.pop(event, ()))
         links = tuple((labels[one], labels[other]) for one, other in made)
-        self.outcome.repairs.append(Repair(time, event, labels[node], shadow, links))
+        self.outcome.repairs.append(Repair(time, event, labels[event.node], labels[node], shadow, links))
 
     def _pull_triggers(self, node: NodeId, event: EventId, step: str) -> None:
         for trigger in list(self._triggers):

@@ -68,7 +68,7 @@ class Teller:
                 return f"loses sight of {self.name(peer)}"
             case TimerFired(key):
                 words = key if isinstance(key, tuple) else (key,)
-                return "timer: " + " ".join(self.value("ids", word) for word in words)
+                return "timer: " + " ".join(self.value("", word) for word in words)
             case Subscribe(added, dropped):
                 return f"is told to want {self._wanted(added)} and no longer {self._wanted(dropped)}"
             case Depart():
