@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from omen.design import ALGORITHMS, resolve_options
 from omen.errors import InvalidInput
 from omen.interests import Interests, Label
-from omen.mend.engine import choose_links
+from omen.mend.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.circle import SPACE, place_of
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, Time
