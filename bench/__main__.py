@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from bench import design
+from bench import design, mend
 from bench.measure import RESULTS, ROOT
 from bench.page import write_page
 
@@ -21,6 +21,7 @@ def measure_pipeline() -> None:
 
 PARTS: dict[str, Callable[[], None]] = {
     "design": design.measure,
+    "mend": mend.measure,
     "pipeline": measure_pipeline,
     "page": lambda: None,
 }

@@ -51,9 +51,10 @@ class Row:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def time_runs(run: Callable[[], object], runs: int) -> Timing:
+def time_runs(run: Callable[[], object], runs: int, warm_up: bool = True) -> Timing:
     """Times a call, after one that warms it up and is not counted."""
-    run()
+    if warm_up:
+        run()
     wall, processor = [], []
     for _ in range(runs):
         started, worked = time.perf_counter(), time.process_time()
@@ -107,6 +108,7 @@ def machine_facts() -> dict[str, Any]:
     load = os.getloadavg()
     return {
         "date": date.today().isoformat(),
+        "code": _code(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
@@ -116,6 +118,16 @@ def machine_facts() -> dict[str, Any]:
         "numpy": version("numpy"),
         "load_average": [round(one, 1) for one in load],
     }
+
+
+def _code() -> str:
+    """The commit that is measured, and whether the sources differ from it."""
+    try:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, check=True)
+        changed = subprocess.run(["git", "status", "--short", "src"], cwd=ROOT, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit.stdout.decode().strip() + (" with changes" if changed.stdout.strip() else "")
 
 
 def _processor() -> str:

@@ -18,6 +18,11 @@ page; `.venv/bin/python -m bench PART` measures another part, and `python -m ben
 results kept in `bench/results`. Times are never part of the tests: a slow machine fails none.
 """
 
+BUSY = (
+    "**The machine was busy with other work** (see its load): medians are those of a busy machine, and say little about"
+    " what is reached on a quiet one. Processor time, of one core for all but compiling, is nearer to that."
+)
+
 
 def write_page() -> None:
     """All parts that have been measured, design first."""
@@ -33,6 +38,8 @@ def _part_lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"## {found['title']}\n"
     yield f"{found['introduction']}\n"
     yield f"{_machine(found['machine'])}\n"
+    if max(found["machine"]["load_average"]) > found["machine"]["cores"]:
+        yield f"{BUSY}\n"
     yield "| what | median | processor time | to reach | peak memory | to reach | runs | |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
     for row in found["rows"]:
@@ -75,7 +82,9 @@ def _machine(facts: dict[str, Any]) -> str:
 def _seconds(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.3g} s"
+    if value < 1e-3:
+        return f"{value * 1e6:.0f} µs"
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
 def _megabytes(value: float | None) -> str:

@@ -67,7 +67,7 @@ OPTION_CASES = [
     ("workload import --table {w}/interests.csv --max-rejected -1 --out {out}", ["--max-rejected"]),
     ("workload import --table {w}/none.csv --out {out}", ["none.csv", "no such file"]),
     ("design --workload {w} --out {out} --color", ["--color"]),
-    ("mend", ["mend", "design"]),
+    ("mould", ["mould", "design"]),
     ("", ["COMMAND"]),
 ]
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import ktco, low_oda
+from . import ktco, low_oda, shadows
 from .claims import Measured, claims
 from .page import write_page
 from .readings import all_readings
 
-PAPERS: dict[str, ModuleType] = {"low-oda": low_oda, "ktco": ktco}
+PAPERS: dict[str, ModuleType] = {"low-oda": low_oda, "ktco": ktco, "shadows": shadows}
 MEASURED = Path(__file__).parent / "measured"
 
 
@@ -32,7 +32,9 @@ def measure_paper(paper: ModuleType) -> dict[str, Any]:
         results[claim_id] = asdict(found)
         claim = claims()[claim_id]
         print(f"{claim_id}: paper {claim.shown}, ours {found.shown} ({found.note})", flush=True)
-    return {"effort": asdict(paper.FULL), "processor_s": round(time.process_time() - started, 1), "results": results}
+    tables = list(paper.tables(paper.FULL)) if hasattr(paper, "tables") else []
+    spent = round(time.process_time() - started, 1)
+    return {"effort": asdict(paper.FULL), "processor_s": spent, "results": results, "tables": tables}
 
 
 def measure_readings() -> dict[str, Any]:

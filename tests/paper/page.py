@@ -75,6 +75,12 @@ def _paper_lines(title: str, those: list[Claim], paper: ModuleType, found: dict[
     for claim, measured in deviating:
         yield f"- **{claim.id}**: paper {claim.shown}, ours {measured.shown}. {paper.DEVIATIONS[claim.id].reason}"
     yield ""
+    for table in found.get("tables", []):
+        yield f"{table['title']}:\n"
+        yield _row(tuple(table["header"]))
+        yield _row(("---",) * len(table["header"]))
+        yield from (_row(tuple(cells)) for cells in table["rows"])
+        yield ""
 
 
 def _effort(effort: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
-"""constructLowEdges (shadows, Alg. 2), which is Low-ODA (Alg. 1) when nothing is linked yet; sets and dicts, never optimised.
+"""constructLowEdges (shadows, Alg. 2), which is Low-ODA (Alg. 1) when nothing is linked yet; sets and dicts, no tricks.
 
-GM is rho = 0 (the degree never decides), MinMax-ODA is rho = infinity. Nodes and topics are ints; a link is (u, v), u < v.
+GM is rho = 0 (the degree never decides), MinMax-ODA is rho = infinity. Nodes and topics are ints; a link is (u, v),
+u < v.
 """
 
 from __future__ import annotations
@@ -55,17 +56,22 @@ def contribution(shared: set[int], components: Components, link: Link) -> int:
 
 def find_low_edge(contributions: dict[Link, int], degrees: dict[int, int], max_degree: int, rho: float) -> Link | None:
     """Low-ODA, lines 8-14. A link of contribution 0 is no candidate; ties go to the lowest (u, v)."""
-    candidates = sorted(link for link, contrib in contributions.items() if contrib > 0)
+    candidates = [link for link, contrib in contributions.items() if contrib > 0]
     if not candidates:
         return None
-    friendly = [link for link in candidates if degrees[link[0]] < max_degree and degrees[link[1]] < max_degree]
-    best = max(candidates, key=lambda link: contributions[link])
+    best = _highest(candidates, contributions)
+    friendly = [(u, v) for u, v in candidates if degrees[u] < max_degree and degrees[v] < max_degree]
     if not friendly:
         return best
-    best_friendly = max(friendly, key=lambda link: contributions[link])
+    best_friendly = _highest(friendly, contributions)
     if contributions[best_friendly] * rho >= contributions[best]:
         return best_friendly
     return best
+
+
+def _highest(links: list[Link], contributions: dict[Link, int]) -> Link:
+    most = max(contributions[link] for link in links)
+    return min(link for link in links if contributions[link] == most)
 
 
 def construct_low_edges(
@@ -86,21 +92,22 @@ def construct_low_edges(
     highest = max([0 if max_degree is None else max_degree, *degree.values()])
     shared = {link: topics_of[link[0]] & topics_of[link[1]] for link in potential}
     shared = {link: topics for link, topics in shared.items() if topics}
+    sharing: dict[int, list[Link]] = {topic: [] for topics in topics_of.values() for topic in topics}
+    for link, topics in shared.items():
+        for topic in topics:
+            sharing[topic].append(link)
     components = topic_components(topics_of, existing)
     contributions = {link: contribution(shared[link], components, link) for link in shared}
     chosen: list[Link] = []
-    while True:
-        link = find_low_edge(contributions, degree, highest, rho)
-        if link is None:
-            return chosen
+    while (link := find_low_edge(contributions, degree, highest, rho)) is not None:
         chosen.append(link)
         for end in link:
             degree[end] += 1
             highest = max(highest, degree[end])
         components = topic_components(topics_of, existing | set(chosen))
-        # What contributes nothing now never will again: contributions only fall while links are added.
-        contributions = {
-            other: contribution(shared[other], components, other)
-            for other, contrib in contributions.items()
-            if contrib > 0 and other != link
-        }
+        del contributions[link]
+        # Only pairs that share a topic with both its ends can contribute less now; the others need no second look.
+        for other in {other for topic in shared[link] for other in sharing[topic]}:
+            if contributions.get(other, 0) > 0:
+                contributions[other] = contribution(shared[other], components, other)
+    return chosen

@@ -1,4 +1,4 @@
-"""omen churn: what happens to the nodes of a workload, made up."""
+"""omen churn: what happens to the nodes of a workload, made up or taken from a trace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least, seconds, share
+from omen.cli.google import add_google
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
 
@@ -41,6 +42,8 @@ def add_parser(commands: Any) -> None:
     kinds = parser.add_subparsers(metavar="KIND", required=True, title="kinds")
     _add_random(kinds)
     _add_lifetimes(kinds)
+    add_google(kinds)
+    add_google(kinds)
 
 
 def _add_random(kinds: Any) -> None:

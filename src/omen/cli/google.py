@@ -15,8 +15,8 @@ example:
   omen churn google --machine-events machine_events.csv.gz --workload w --seed 7 --out c
 
 The trace is clusterdata-2011 of google/cluster-data, table machine_events. As many machines as the workload has nodes
-are drawn from those present at time 0; ADD becomes join, REMOVE crash, UPDATE is dropped. Bad rows and impossible events
-are kept in the table C.rejected, with their file, line and reason. Both tables are folders of Parquet parts.
+are drawn from those present at time 0; ADD becomes join, REMOVE crash, UPDATE is dropped. Bad rows and impossible
+events are kept in the table C.rejected, with their file, line and reason. Both tables are folders of Parquet parts.
 """
 
 

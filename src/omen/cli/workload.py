@@ -9,6 +9,7 @@ from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json
 from omen.cli.profiling import add_profile
 from omen.cli.progress import working
+from omen.cli.social import add_social
 from omen.cli.spark_options import add_spark_options
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def add_parser(commands: Any) -> None:
     kinds = parser.add_subparsers(metavar="KIND", required=True, title="kinds")
     _add_synth(kinds)
     _add_import(kinds)
+    add_social(kinds)
     add_profile(kinds)
 
 

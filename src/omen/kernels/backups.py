@@ -1,9 +1,9 @@
 """Backup sets: covers of a node's topics by other subscribers (Chen, Jacobsen, Vitenberg, Algs. 11 and 12).
 
-Four rules choose the next backup. PD rules draw an uncovered topic and take a subscriber of it: the one of least weight
-(Alg. 12), or the one that covers most uncovered topics (OMen 4.2). Greedy rules take, of all that cover anything, the one of
-least weight for each uncovered topic it covers (Alg. 11), or the one that covers most (OMen 4.2). The weight of a node is
-its number of neighbours and primaries; ties go to the lowest label.
+Four rules choose the next backup. PD rules draw an uncovered topic and take a subscriber of it: the one of least
+weight (Alg. 12), or the one that covers most uncovered topics (OMen 4.2). Greedy rules take, of all that cover
+anything, the one of least weight for each uncovered topic it covers (Alg. 11), or the one that covers most (OMen
+4.2). The weight of a node is its number of neighbours and primaries; ties go to the lowest label.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from omen.kernels.compiling import compiled
 from omen.kernels.counter_random import Words, mix
+from omen.kernels.pieces import sort_by_order
 from omen.kernels.population import ROWS, Codes, Int64s
 from omen.kernels.repair import GRAPH, SCRATCH, Graph, Scratch
 from omen.kernels.rows import POOL, SPANS, Pool, Spans, Tail, append, make_room, remove
@@ -20,13 +21,16 @@ PD_WEIGHT, PD_COVER, GREEDY_WEIGHT, GREEDY_COVER = 0, 1, 2, 3
 
 
 @compiled()
-def _drawn_order(topics: Codes, topic_keys: Words, seed: int, node_key: int, build: int, cover: int) -> Codes:
+def _drawn_order(topics: Codes, topic_keys: Words, seed: int, node_key: np.uint64, build: int, cover: int) -> Codes:
     """The topics in the order in which this cover draws them, which depends on labels and not on slots."""
-    draws = np.empty(topics.size, np.uint64)
+    draws = np.empty(topics.size, np.int64)
+    places = np.empty(topics.size, np.int32)
     key = mix(np.uint64(seed), np.uint64(build), np.uint64(cover))
     for i in range(topics.size):
-        draws[i] = mix(key, node_key, topic_keys[topics[i]])
-    return topics[np.argsort(draws)]
+        draws[i] = mix(key, node_key, topic_keys[topics[i]]) >> np.uint64(1)
+        places[i] = i
+    sort_by_order(places, draws)
+    return topics[places]
 
 
 @compiled()
@@ -35,8 +39,8 @@ def _lightest(
 ) -> int:
     """Alg. 12, lines 8, 9, 13 and 14: the subscriber of least weight; all candidates' weights sink by as much.
 
-    marks[u] is `base` where weights[u] belongs to this cover, above it where u is the node itself or was chosen. A node whose
-    weight came down to zero stays a candidate, where the paper's line 8 would drop it and find nobody.
+    marks[u] is `base` where weights[u] belongs to this cover, above it where u is the node itself or was chosen. A
+    node whose weight came down to zero stays a candidate, where the paper's line 8 would drop it and find nobody.
     """
     _, _, member_spans, member_pool, link_spans, _, _, order = graph
     start, length = member_spans[topic, 0], member_spans[topic, 1]
@@ -118,7 +122,10 @@ def _candidates_of(graph: Graph, topics: Codes, counts: Codes) -> Codes:
     return candidates[:found]
 
 
-@compiled()
+@compiled(
+    f"int32[::1]({GRAPH}, {SCRATCH}, {SPANS}, int64[::1], {POOL}, uint64[::1], uint64[::1],"
+    " int64, int64, int64, uint64, int64)"
+)
 def choose_backups(
     graph: Graph,
     scratch: Scratch,
@@ -135,8 +142,9 @@ def choose_backups(
 ) -> Codes:
     """The backups of a node: the union of `covers` disjoint covers of its topics, as far as there are subscribers.
 
-    A topic nobody else is left to cover is given up, so that each topic ends up covered `covers` times or by all its other
-    subscribers. Cost: PD by weight reads the subscribers of the topics drawn, the others those of all topics of the node.
+    A topic nobody else is left to cover is given up, so that each topic ends up covered `covers` times or by all its
+    other subscribers. Cost: PD by weight reads the subscribers of the topics drawn, the others those of all topics of
+    the node.
     """
     topic_spans, topic_pool, member_spans, member_pool, _, _, _, _ = graph
     clock, marks, _, _, topic_places = scratch
@@ -150,10 +158,9 @@ def choose_backups(
     clock[0] += covers + 1
     marks[node] = chosen_from
     for cover in range(covers):
-        if rule == PD_WEIGHT or rule == PD_COVER:
+        drawn = topics
+        if rule <= PD_COVER:
             drawn = _drawn_order(topics, topic_keys, seed, node_keys[node], build, cover)
-        else:
-            drawn = topics
         for topic in topics:
             topic_places[topic] = 0
         if counting and cover > 0:
@@ -193,8 +200,8 @@ def choose_backups(
 
 
 @compiled(
-    f"int64({GRAPH}, {SCRATCH}, {ROWS}, {ROWS}, int64[::1], {POOL}, uint64[::1], uint64[::1], {POOL}, int64, int64, uint64,"
-    " int64, int64)"
+    f"int64({GRAPH}, {SCRATCH}, {ROWS}, {ROWS}, int64[::1], {POOL}, uint64[::1], uint64[::1],"
+    f" {POOL}, int64, int64, uint64, int64, int64)"
 )
 def rebuild_backups(
     graph: Graph,
@@ -216,7 +223,8 @@ def rebuild_backups(
     builds: int,
     begin: int,
 ) -> int:
-    """buildBackupsAt for nodes[begin:], one after the other; returns how many of `nodes` are done, fewer where a pool is full.
+    """Run buildBackupsAt for nodes[begin:], one by one; returns how many of `nodes` are done, fewer where a pool is
+    full.
 
     Node number i is build `builds` + i: a node done over again because a pool was full draws the same again.
     """
@@ -238,30 +246,6 @@ def rebuild_backups(
             append(backup_spans, backup_pool, node, slot)
             append(primary_spans, primary_pool, slot, node)
     return nodes.size
-
-
-@compiled(
-    f"int32[::1]({GRAPH}, {SCRATCH}, {SPANS}, int64[::1], {POOL}, uint64[::1], uint64[::1], int64, int64, int64, uint64,"
-    " int64)"
-)
-def choose_cover(
-    graph: Graph,
-    scratch: Scratch,
-    primary_spans: Spans,
-    weights: Int64s,
-    counts: Codes,
-    node_keys: Words,
-    topic_keys: Words,
-    node: int,
-    rule: int,
-    covers: int,
-    seed: int,
-    build: int,
-) -> Codes:
-    """`choose_backups` for who only wants to know."""
-    return choose_backups(
-        graph, scratch, primary_spans, weights, counts, node_keys, topic_keys, node, rule, covers, seed, build
-    )
 
 
 @compiled(f"boolean({ROWS}, {ROWS}, int64, int64)")
@@ -290,9 +274,7 @@ def add_backup(
 
 
 @compiled(f"void({SPANS}, {POOL}, {SPANS}, {POOL}, int64)")
-def forget_backups(
-    backup_spans: Spans, backup_pool: Pool, primary_spans: Spans, primary_pool: Pool, node: int
-) -> None:
+def forget_backups(backup_spans: Spans, backup_pool: Pool, primary_spans: Spans, primary_pool: Pool, node: int) -> None:
     """Take a node out of every backup set and every primary set, and empty its own."""
     for place in range(backup_spans[node, 0], backup_spans[node, 0] + backup_spans[node, 1]):
         remove(primary_spans, primary_pool, backup_pool[place], node)

@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
-from omen.kernels.greedy_components import Components, borrowing, components_of, link
-from omen.kernels.greedy_rows import UNLIMITED, Rows, next_row, raise_block_bounds, rows_of, search_row
+from omen.kernels.greedy_components import Components, Whole, borrowing, components_of, link
+from omen.kernels.greedy_rows import UNLIMITED, Rows, befriend, next_row, raise_degrees, rows_of
+from omen.kernels.greedy_search import search_row
 from omen.kernels.greedy_small import centre_links, grown, small_links
 
 Codes = npt.NDArray[np.int32]
@@ -35,40 +36,19 @@ def fresh_labels(topic_offsets: Offsets) -> Codes:
 
 
 @borrowing
-def _befriend(rows: Rows, max_degree: int, friendly_at: npt.NDArray[np.int64]) -> None:
-    """The maximum degree has risen: every node below it is degree-friendly again."""
-    friendly_bound, bound, degrees = rows.friendly_bound, rows.bound, rows.degrees
-    highest = np.int32(0)
-    for u in range(bound.size):
-        friendly_bound[u] = bound[u] if degrees[u] < max_degree else np.int32(0)
-        highest = max(highest, friendly_bound[u])
-    raise_block_bounds(friendly_bound, rows.friendly_block_bound)
-    friendly_at[0] = highest
-    friendly_at[1] = 0
-
-
-@borrowing
-def _find_low_edge(
-    components: Components,
-    rows: Rows,
-    at: npt.NDArray[np.int64],
-    friendly_at: npt.NDArray[np.int64],
-    max_degree: int,
-    rho: float,
-) -> tuple[int, int]:
+def _find_low_edge(components: Components, rows: Rows, max_degree: Whole, rho: float) -> tuple[np.int64, np.int64]:
     """Low-ODA, lines 8-14. All pairs are searched only at levels that would beat the degree-friendly one."""
     u = v = friendly_u = friendly_v = np.int64(-1)
     to_beat = 0.0
     friendly = rho >= 1
-    while True:  # one call of each helper for both searches: each is compiled into here but once
+    while True:  # one call of search_row for both searches, so that it is compiled into here but once
         if friendly:
-            u = next_row(rows.friendly_bound, rows.friendly_block_bound, friendly_at)
-            level, limit, bound = friendly_at[0], max_degree, rows.friendly_bound
+            u = next_row(rows.friendly_bound, rows.friendly_block_bound, rows.friendly_level)
+            level, limit, bound = rows.friendly_level[0], np.int64(max_degree), rows.friendly_bound
         else:
-            if at[0] <= to_beat:
-                return friendly_u, friendly_v
-            u = next_row(rows.bound, rows.block_bound, at)
-            level, limit, bound = at[0], np.int64(UNLIMITED), rows.bound
+            if rows.level[0] > to_beat:
+                u = next_row(rows.bound, rows.block_bound, rows.level)
+            level, limit, bound = rows.level[0], np.int64(UNLIMITED), rows.bound
             if level <= to_beat:
                 return friendly_u, friendly_v
         v = search_row(components, rows, bound, u, level, limit) if u >= 0 else np.int64(-1)
@@ -84,42 +64,23 @@ def _find_low_edge(
 
 
 @borrowing
-def _count_degrees(rows: Rows, u: int, v: int, max_degree: int, friendly_at: npt.NDArray[np.int64]) -> int:
-    """The link (u, v) has been added. The maximum degree after it."""
-    degrees = rows.degrees
-    highest = max_degree
-    for end in (u, v):
-        degrees[end] += 1
-        highest = max(highest, np.int64(degrees[end]))
-        if degrees[end] == max_degree:
-            rows.friendly_bound[end] = 0
-    if highest > max_degree:
-        _befriend(rows, highest, friendly_at)
-    return highest
-
-
-@compiled()
-def _run(components: Components, rows: Rows, max_degree: int, rho: float) -> Codes:
-    links = np.empty((rows.bound.size, 2), np.int32)
-    chosen = 0
-    at = np.zeros(2, np.int64)
-    friendly_at = np.zeros(2, np.int64)
-    for u in range(rows.bound.size):
-        at[0] = max(at[0], rows.bound[u])
-    if rho >= 1:
-        _befriend(rows, max_degree, friendly_at)
-    while True:
-        u, v = _find_low_edge(components, rows, at, friendly_at, max_degree, rho)
+def _add_links(
+    components: Components, rows: Rows, links: Codes, chosen: Whole, max_degree: Whole, rho: float
+) -> tuple[np.int64, np.int64, bool]:
+    """Choose links until none is needed or the room is full: how many there are, the maximum degree, whether done."""
+    count = np.int64(chosen)
+    highest = np.int64(max_degree)
+    while count < links.shape[0]:
+        u, v = _find_low_edge(components, rows, highest, rho)
         if u < 0:
-            return links[:chosen].copy()
-        if chosen == links.shape[0]:
-            links = grown(links)
-        links[chosen, 0] = u
-        links[chosen, 1] = v
-        chosen += 1
+            return count, highest, True
+        links[count, 0] = u
+        links[count, 1] = v
+        count += np.int64(1)
         link(components, u, v)
         if rho >= 1:
-            max_degree = _count_degrees(rows, u, v, max_degree, friendly_at)
+            highest = raise_degrees(rows, u, v, highest)
+    return count, highest, False
 
 
 @compiled(
@@ -142,27 +103,38 @@ def greedy_links(
 ) -> Codes:
     """The links that connect every topic as far as the candidate pairs allow: rows (u, v), u < v, in the order chosen.
 
-    constructLowEdges (Chen, Jacobsen, Vitenberg, Alg. 2), which is Low-ODA (Onus, Richa, Alg. 1) when nothing is linked yet.
-    e1 is the best pair of nodes that are both below the maximum degree, e2 the best pair of all; e1 is taken if
+    constructLowEdges (Chen, Jacobsen, Vitenberg, Alg. 2), which is Low-ODA (Onus, Richa, Alg. 1) when nothing is linked
+    yet. e1 is the best pair of nodes that are both below the maximum degree, e2 the best pair of all; e1 is taken if
     w(e1) * rho >= w(e2), else e2. Pairs that contribute nothing are no candidates; ties go to the lowest (u, v).
 
-    - `labels`, parallel to `topic_nodes`: the component of that subscriber in that topic; equal means connected. Small numbers
-      from 0, `fresh_labels` where nothing is linked.
-    - `degrees`: the present ones. `max_degree`: of the whole overlay, if that is more than the nodes here have; else -1.
+    - `labels`, parallel to `topic_nodes`: the component of that subscriber in that topic; equal means connected. Small
+      numbers from 0; `fresh_labels` where nothing is linked.
+    - `degrees`: the present ones. `max_degree`: of the whole overlay, where that is more than any has here; else -1.
     - `rho`: below 1 the degree never decides (GM); infinity is MinMax-ODA.
-    - `centre`: only pairs with this node are candidates; -1: all pairs. To stay within a set of nodes, pass their instance.
+    - `centre`: only pairs with this node are candidates; -1: all pairs. To stay within a set of nodes, pass their
+      instance.
 
-    Cost: the papers recompute every pair for every link; this looks at a row of pairs when its upper bound says it may win:
-    memory O(subscriptions + nodes * cache_length), time a few streams of each row through its topics for each maximum degree.
+    Cost: where the papers recompute every pair for every link, this looks at a row of pairs only when its upper bound
+    says it may win: a few streams of each row through its topics. Memory O(subscriptions + nodes * cache_length).
     """
+    highest = np.int64(max_degree)
     for u in range(degrees.size):
-        max_degree = max(max_degree, degrees[u])
+        highest = max(highest, np.int64(degrees[u]))
     if centre >= 0:
         return centre_links(
-            node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, max_degree, rho, centre
+            node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, highest, rho, centre
         )
     if degrees.size <= small_nodes:
-        return small_links(node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, max_degree, rho)
+        return small_links(node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, highest, rho)
     components = components_of(node_offsets, node_topics, topic_offsets, topic_nodes, labels, dense_divisor)
     rows = rows_of(components, degrees, cache_length)
-    return _run(components, rows, max_degree, rho)
+    if rho >= 1:
+        befriend(rows, highest)
+    links = np.empty((degrees.size, 2), np.int32)
+    chosen = np.int64(0)
+    done = False
+    while not done:
+        if chosen == links.shape[0]:
+            links = grown(links)
+        chosen, highest, done = _add_links(components, rows, links, chosen, highest, rho)
+    return links[:chosen].copy()

@@ -1,8 +1,8 @@
 """The topic components a greedy run works on: who is apart from whom, topic by topic, and what a new link merges.
 
-A subscription is known by its place, its index in `topic_nodes`. A component is labelled by the place of one of its members, so
-that comparing two labels says whether two subscribers of a topic are apart. Labels are rewritten eagerly on the smaller side of
-a merge, because rows of them are read far more often than links are added.
+A subscription is known by its place, its index in `topic_nodes`. A component is labelled by the place of one of its
+members, so that comparing two labels says whether two subscribers of a topic are apart. Labels are rewritten eagerly on
+the smaller side of a merge, because rows of them are read far more often than links are added.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from omen.kernels.compiling import compiled
 Places = npt.NDArray[np.int32]
 Members = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
+Whole = int | np.integer[Any]
 
 MOST_NARROW = 2**15 - 1  # what an int16 can count and tell apart
 
@@ -178,7 +179,7 @@ def _group(components: Components, labels: npt.NDArray[np.int32], seat: Places) 
 
 
 @borrowing
-def _note_dense(components: Components, topic: int, place: int, label: np.int32) -> None:
+def _note_dense(components: Components, topic: Whole, place: Whole, label: np.int32) -> None:
     row = components.dense_row[topic]
     if row >= 0:
         components.narrow[row, components.members[place]] = label - components.topic_offsets[topic]
@@ -187,7 +188,7 @@ def _note_dense(components: Components, topic: int, place: int, label: np.int32)
 
 
 @borrowing
-def _crown(components: Components, topic: int, giant: int) -> None:
+def _crown(components: Components, topic: Whole, giant: Whole) -> None:
     """A component holds more than half of the topic from now on: list the places outside it."""
     label, rest = components.label, components.rest
     start, end = components.topic_offsets[topic], components.topic_offsets[topic + 1]
@@ -200,7 +201,7 @@ def _crown(components: Components, topic: int, giant: int) -> None:
 
 
 @borrowing
-def _shorten(components: Components, topic: int) -> None:
+def _shorten(components: Components, topic: Whole) -> None:
     label, rest = components.label, components.rest
     start = components.topic_offsets[topic]
     giant = components.giant[topic]
@@ -213,7 +214,7 @@ def _shorten(components: Components, topic: int) -> None:
 
 
 @borrowing
-def _merge(components: Components, topic: int, a: int, b: int) -> None:
+def _merge(components: Components, topic: Whole, a: Whole, b: Whole) -> None:
     """Make one component of those of places a and b."""
     label, own, entry, ring, size = components.label, components.own, components.entry, components.ring, components.size
     large, small = label[a], label[b]
@@ -240,7 +241,7 @@ def _merge(components: Components, topic: int, a: int, b: int) -> None:
 
 
 @borrowing
-def link(components: Components, u: int, v: int) -> None:
+def link(components: Components, u: Whole, v: Whole) -> None:
     """Add the link (u, v): merge the components of its ends in every topic they share."""
     topics, own, place = components.node_topics, components.own, components.place
     i, i_end = components.node_offsets[u], components.node_offsets[u + 1]
@@ -258,7 +259,7 @@ def link(components: Components, u: int, v: int) -> None:
 
 
 @borrowing
-def first_after(places: Places, place: int) -> int:
+def first_after(places: Places, place: Whole) -> int:
     """Where in ascending places those beyond the given one begin."""
     low, high = 0, places.size
     while low < high:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
+from omen.kernels.greedy_components import Whole
 
 Codes = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -22,9 +23,9 @@ def grown(links: Codes) -> Codes:
 
 
 @compiled()
-def prefers_first(friendly: int, best: int, rho: float) -> bool:
+def prefers_first(friendly: Whole, best: Whole, rho: float) -> bool:
     """Low-ODA, line 10: the degree-friendly link wins if rho times its contribution reaches the best one."""
-    return friendly > 0 and friendly * rho >= best
+    return bool(friendly > 0 and friendly * rho >= best)
 
 
 @compiled()
@@ -35,7 +36,7 @@ def small_links(
     topic_nodes: Codes,
     labels: Codes,
     degrees: Codes,
-    max_degree: int,
+    max_degree: Whole,
     rho: float,
 ) -> Codes:
     """Count all pairs, then count down those a merge brings together: O(nodes**2) a link, no more set up than that."""
@@ -76,7 +77,7 @@ def small_links(
 
 
 @compiled()
-def _best_pair(weight: npt.NDArray[np.int32], degree: Codes, max_degree: int, rho: float) -> tuple[int, int]:
+def _best_pair(weight: npt.NDArray[np.int32], degree: Codes, max_degree: Whole, rho: float) -> tuple[int, int]:
     nodes = degree.size
     best, friendly = np.int32(0), np.int32(0)
     best_u = best_v = friendly_u = friendly_v = -1
@@ -136,7 +137,7 @@ def centre_links(
     topic_nodes: Codes,
     labels: Codes,
     degrees: Codes,
-    max_degree: int,
+    max_degree: Whole,
     rho: float,
     centre: int,
 ) -> Codes:
@@ -183,7 +184,7 @@ def centre_links(
 
 
 @compiled()
-def _best_partner(weight: Codes, degree: Codes, max_degree: int, rho: float, centre: int) -> int:
+def _best_partner(weight: Codes, degree: Codes, max_degree: Whole, rho: float, centre: int) -> int:
     best, friendly = np.int32(0), np.int32(0)
     best_v = friendly_v = -1
     below = degree[centre] < max_degree
@@ -221,7 +222,7 @@ def _apart_from(
         row = topic_nodes[start : topic_offsets[topics[i] + 1]]
         mine = labels[start + index_of(row, centre)]
         for k in range(row.size):
-            q = np.int32(starts[i] + k)
+            q = starts[i] + k
             first = seat[labels[start + k]]
             members[q] = row[k]
             apart[q] = labels[start + k] != mine

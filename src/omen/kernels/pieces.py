@@ -1,4 +1,4 @@
-"""Into which pieces a topic fell: labels for the nodes concerned, from the overlay as it is, without any standing structure."""
+"""Into which pieces a topic fell: found from the overlay as it is, without any standing structure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
-from omen.kernels.population import Bits, Codes, Int64s, wants
-from omen.kernels.rows import Pool, Spans
+from omen.kernels.population import Bits, Codes, Int64s, mask_of, wants, word_of
+from omen.kernels.rows import Pool, Spans, holds_sorted
 
-EXACT, HALO, LITERAL = 0, 1, 2
+EXACT, HALO, LITERAL, HALO_NEAR = 0, 1, 2, 3
 
 
 @compiled()
@@ -34,26 +34,29 @@ def search_pieces(
     marks: Int64s,
     queue: Codes,
     parent: Codes,
+    ends: Codes,
 ) -> tuple[int, int]:
     """Breadth-first searches in G_t from all seeds in turn, until one unfinished group remains: the rest belongs to it.
 
-    Seeds are distinct subscribers of the topic, one at least in each piece of G_t. Returns (pieces, group of whoever was
-    not reached). A reached node w has marks[w] = clock[0] + its seed; root_of(parent, seed) is its group. The caller
-    advances the clock by the number of seeds when it has read the marks. Cost: what the smaller pieces hold and as much
-    again of the largest, or, where the topic did not split, the balls around the seeds up to where they meet.
+    Seeds are distinct subscribers of the topic, one at least in each piece of G_t. Returns (pieces, group of whoever
+    was not reached). A reached node w has marks[w] = clock[0] + its seed; root_of(parent, seed) is its group. The
+    caller advances the clock by the number of seeds when it has read the marks. `ends` is scratch, three places for
+    each seed. Cost: what the smaller pieces hold and as much again of the largest, or, where the topic did not split,
+    the balls around the seeds up to where they meet.
     """
-    base = clock[0]
-    heads = np.empty(seeds.size, np.int32)
-    tails = np.empty(seeds.size, np.int32)
-    pending = np.ones(seeds.size, np.int32)
-    for seed in range(seeds.size):
+    base, count = clock[0], seeds.size
+    heads, tails, pending = ends[:count], ends[count : 2 * count], ends[2 * count : 3 * count]
+    for seed in range(count):
         parent[seed] = seed
         heads[seed] = tails[seed] = seeds[seed]
+        pending[seed] = 1
         queue[seeds[seed]] = -1
         marks[seeds[seed]] = base + seed
-    pieces = live = seeds.size
+    searched = bits.shape[1] == 0
+    word, mask = word_of(topic), mask_of(topic)
+    pieces = live = count
     while live > 1:
-        for seed in range(seeds.size):
+        for seed in range(count):
             node = heads[seed]
             if node < 0:
                 continue
@@ -61,7 +64,10 @@ def search_pieces(
             start, length = link_spans[node, 0], link_spans[node, 1]
             for place in range(start, start + length):
                 other = link_pool[place]
-                if not wants(bits, topic_spans, topic_pool, other, topic):
+                if searched:
+                    if not holds_sorted(topic_spans, topic_pool, other, topic):
+                        continue
+                elif bits[other, word] & mask == 0:
                     continue
                 if marks[other] < base:
                     marks[other] = base + seed
@@ -83,7 +89,7 @@ def search_pieces(
             if live <= 1:
                 break
     rest = 0
-    for seed in range(seeds.size):
+    for seed in range(count):
         if parent[seed] == seed and pending[seed] > 0:
             rest = seed
     return pieces, rest
@@ -103,8 +109,8 @@ def join_seen(
     marks: Int64s,
     parent: Codes,
 ) -> int:
-    """Pieces of a topic as seen from a set of its subscribers alone: by links among them, and, `with_neighbours`, by links
-    to common neighbours outside. Returns their number; root_of(parent, i) is the piece of inside[i].
+    """Pieces of a topic as seen from a set of its subscribers alone: by links among them, and, `with_neighbours`, by
+    links to common neighbours outside. Returns their number; root_of(parent, i) is the piece of inside[i].
     """
     base = clock[0]
     clock[0] += inside.size
@@ -127,20 +133,19 @@ def join_seen(
     return pieces
 
 
-@compiled()
+@compiled("void(int32[::1], int64[::1])")
 def sort_by_order(slots: Codes, order: npt.NDArray[np.int64]) -> None:
-    """Put slots into label order, in place."""
-    if slots.size > 48:
-        keys = np.empty(slots.size, np.int64)
-        for i in range(slots.size):
-            keys[i] = order[slots[i]]
-        slots[:] = slots[np.argsort(keys)]
-        return
-    for i in range(1, slots.size):
-        moving = slots[i]
-        key = order[moving]
-        j = i - 1
-        while j >= 0 and order[slots[j]] > key:
-            slots[j + 1] = slots[j]
-            j -= 1
-        slots[j + 1] = moving
+    """Put slots into label order, in place. Shell's sort: small to compile, and the sets are small."""
+    gap = 1
+    while 9 * gap < 4 * slots.size:
+        gap = 9 * gap // 4 + 1
+    while gap > 0:
+        for i in range(gap, slots.size):
+            moving = slots[i]
+            key = order[moving]
+            j = i - gap
+            while j >= 0 and order[slots[j]] > key:
+                slots[j + gap] = slots[j]
+                j -= gap
+            slots[j + gap] = moving
+        gap = max(1, 4 * gap // 9) if gap > 1 else 0

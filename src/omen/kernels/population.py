@@ -1,7 +1,9 @@
-"""A population under churn: subscriptions and links put in and taken out of growing rows, and read out as compressed rows.
+"""A population under churn: subscriptions and links put in and taken out of growing rows, and read out as compressed
+rows.
 
-Nodes and topics are slots. `bits[node]` has a bit for each topic slot, so that "does w want t" is one look; where the bits of
-all nodes would take too much memory `bits` has no columns and the node's ascending topic row is searched instead.
+Nodes and topics are slots. `bits[node]` has a bit for each topic slot, so that "does w want t" is one look; where the
+bits of all nodes would take too much memory `bits` has no columns and the node's ascending topic row is searched
+instead.
 """
 
 from __future__ import annotations
@@ -34,11 +36,40 @@ ROWS = f"{SPANS}, {POOL}, {TAIL}"
 
 
 @compiled()
+def word_of(topic: int) -> int:
+    """Which column of `bits` holds the topic."""
+    return topic >> 6
+
+
+@compiled()
+def mask_of(topic: int) -> np.uint64:
+    """The topic's bit in that column. Hot loops fetch word and mask once and look at `bits` themselves."""
+    return np.uint64(1) << np.uint64(topic & 63)
+
+
+@compiled()
 def wants(bits: Bits, topic_spans: Spans, topic_pool: Pool, node: int, topic: int) -> bool:
     """Whether the node subscribes to the topic."""
     if bits.shape[1] > 0:
-        return (bits[node, topic >> 6] >> np.uint64(topic & 63)) & np.uint64(1) != np.uint64(0)
+        wanted: bool = bits[node, word_of(topic)] & mask_of(topic) != 0
+        return wanted
     return holds_sorted(topic_spans, topic_pool, node, topic)
+
+
+@compiled(f"int64({SPANS}, {POOL}, {BITS}, {POOL}, int64, {POOL})")
+def keep_wanting(topic_spans: Spans, topic_pool: Pool, bits: Bits, nodes: Codes, topic: int, wanting: Codes) -> int:
+    """Put those of the nodes that want the topic into `wanting`, in the order given; returns how many."""
+    found = 0
+    if bits.shape[1] > 0:
+        word, mask = word_of(topic), mask_of(topic)
+        for node in nodes:
+            wanting[found] = node
+            found += bits[node, word] & mask != 0
+    else:
+        for node in nodes:
+            wanting[found] = node
+            found += holds_sorted(topic_spans, topic_pool, node, topic)
+    return found
 
 
 @compiled(f"void({SPANS}, {POOL}, {BITS})")
@@ -46,7 +77,7 @@ def fill_bits(spans: Spans, pool: Pool, bits: Bits) -> None:
     """Set the bit of every subscription."""
     for node in range(spans.shape[0]):
         for place in range(spans[node, 0], spans[node, 0] + spans[node, 1]):
-            bits[node, pool[place] >> 6] |= np.uint64(1) << np.uint64(pool[place] & 63)
+            bits[node, word_of(pool[place])] |= mask_of(pool[place])
 
 
 @compiled(f"int64({ROWS}, {ROWS}, {BITS}, int64, {POOL}, int64)")
@@ -62,7 +93,7 @@ def subscribe(
     topics: Codes,
     begin: int,
 ) -> int:
-    """Let the node have topics[begin:]; returns how many of `topics` it has now, fewer than all where a pool is full."""
+    """Let the node have topics[begin:]; returns how many of `topics` it has now, fewer where a pool is full."""
     for place in range(begin, topics.size):
         topic = topics[place]
         if not make_room(topic_spans, topic_pool, topic_tail, node, 1):
@@ -72,7 +103,7 @@ def subscribe(
         insert_sorted(topic_spans, topic_pool, node, topic)
         append(member_spans, member_pool, topic, node)
         if bits.shape[1] > 0:
-            bits[node, topic >> 6] |= np.uint64(1) << np.uint64(topic & 63)
+            bits[node, word_of(topic)] |= mask_of(topic)
     return topics.size
 
 
@@ -86,7 +117,7 @@ def unsubscribe(
         remove_sorted(topic_spans, topic_pool, node, topic)
         remove(member_spans, member_pool, topic, node)
         if bits.shape[1] > 0:
-            bits[node, topic >> 6] &= ~(np.uint64(1) << np.uint64(topic & 63))
+            bits[node, word_of(topic)] &= ~mask_of(topic)
 
 
 @compiled()
@@ -119,13 +150,11 @@ def link(
         count_degree(degree_counts, totals, spans[u, 1] - 1, spans[u, 1])
         count_degree(degree_counts, totals, spans[v, 1] - 1, spans[v, 1])
         totals[1] += 1
-    return pairs.shape[0]
+    return int(pairs.shape[0])
 
 
 @compiled(f"void({SPANS}, {POOL}, int64[::1], int64[::1], int32[:,::1])")
-def unlink(
-    spans: Spans, pool: Pool, degree_counts: Int64s, totals: Int64s, pairs: npt.NDArray[np.int32]
-) -> None:
+def unlink(spans: Spans, pool: Pool, degree_counts: Int64s, totals: Int64s, pairs: npt.NDArray[np.int32]) -> None:
     """Take these links out."""
     for place in range(pairs.shape[0]):
         u, v = pairs[place, 0], pairs[place, 1]

@@ -1,4 +1,4 @@
-"""Links that mend what a loss split, found in one call: labels, the instance of the nodes concerned, the greedy engine."""
+"""What churn asks for: the instance that mends what a loss split, for the engine, and the links of a newcomer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
-from omen.kernels.greedy import CACHE_LENGTH, DENSE_DIVISOR, NO_CENTRE, SMALL_NODES, greedy_links
 from omen.kernels.greedy_small import prefers_first
-from omen.kernels.pieces import EXACT, HALO, join_seen, root_of, search_pieces, sort_by_order
-from omen.kernels.population import BITS, Bits, Codes, Int64s, wants
+from omen.kernels.pieces import EXACT, HALO_NEAR, LITERAL, join_seen, root_of, search_pieces, sort_by_order
+from omen.kernels.population import BITS, Bits, Codes, Int64s, keep_wanting
 from omen.kernels.rows import POOL, SPANS, Pool, Spans
 
 GRAPH = f"Tuple(({SPANS}, {POOL}, {SPANS}, {POOL}, {SPANS}, {POOL}, {BITS}, int64[::1]))"
@@ -20,7 +19,7 @@ Graph = tuple[Spans, Pool, Spans, Pool, Spans, Pool, Bits, Int64s]
 Scratch = tuple[Int64s, Int64s, Codes, Codes, Codes]
 
 
-@compiled()
+@compiled(f"{POOL}({POOL}, {POOL}, int64[::1], int64[::1], int64[::1])")
 def _union(first: Codes, second: Codes, order: Int64s, clock: Int64s, marks: Int64s) -> Codes:
     """The slots in either, each once, in label order."""
     both = np.empty(first.size + second.size, np.int32)
@@ -46,52 +45,90 @@ def _subscribers_among(graph: Graph, topic: int, among: Codes, everyone: bool) -
         members = member_pool[start : start + length].copy()
         sort_by_order(members, order)
         return members
-    found = 0
     inside = np.empty(among.size, np.int32)
-    for slot in among:
-        if wants(bits, topic_spans, topic_pool, slot, topic):
-            inside[found] = slot
-            found += 1
-    return inside[:found]
+    return inside[: keep_wanting(topic_spans, topic_pool, bits, among, topic, inside)]
+
+
+@compiled()
+def _keep_near(seeds: Codes, inside: Codes, labels: Codes, base: int, marks: Int64s, near: Codes) -> Codes:
+    """Leave out who is in a piece without a former neighbour (seed); all, where that leaves a single piece."""
+    kept = pieces = 0
+    for seed in range(seeds.size):
+        near[seed] = labels[marks[seeds[seed]] - base]
+        fresh = 1
+        for other in range(seed):
+            if near[other] == near[seed]:
+                fresh = 0
+        pieces += fresh
+    if pieces < 2:
+        return inside[:0]
+    for item in range(inside.size):
+        for seed in range(seeds.size):
+            if near[seed] == labels[item]:
+                inside[kept], labels[kept] = inside[item], labels[item]
+                kept += 1
+                break
+    return inside[:kept]
 
 
 @compiled()
 def _label(
-    graph: Graph, scratch: Scratch, topic: int, seeds: Codes, inside: Codes, components: int, parent: Codes, labels: Codes
-) -> int:
-    """Fill `labels` for the nodes of `inside`, all of which want the topic; returns how many pieces it is in."""
+    graph: Graph,
+    scratch: Scratch,
+    topic: int,
+    seeds: Codes,
+    shadow: Codes,
+    everyone: bool,
+    components: int,
+    parent: Codes,
+    ends: Codes,
+    labels: Codes,
+) -> Codes:
+    """The members of S in the topic, in label order, with their labels filled in; none if the topic is in one piece."""
     topic_spans, topic_pool, _, _, link_spans, link_pool, bits, _ = graph
     clock, marks, _, queue, _ = scratch
     if components != EXACT:
+        inside = _subscribers_among(graph, topic, shadow, everyone)
         pieces = join_seen(
-            topic, inside, components == HALO, topic_spans, topic_pool, link_spans, link_pool, bits, clock, marks, parent
+            topic,
+            inside,
+            components != LITERAL,
+            topic_spans,
+            topic_pool,
+            link_spans,
+            link_pool,
+            bits,
+            clock,
+            marks,
+            parent,
         )
         for item in range(inside.size):
             labels[item] = root_of(parent, item)
-        return pieces
+        if components == HALO_NEAR:
+            return _keep_near(seeds, inside, labels, clock[0] - inside.size, marks, ends)
+        return inside if pieces > 1 else inside[:0]
     pieces, rest = search_pieces(
-        topic, seeds, topic_spans, topic_pool, link_spans, link_pool, bits, clock, marks, queue, parent
+        topic, seeds, topic_spans, topic_pool, link_spans, link_pool, bits, clock, marks, queue, parent, ends
     )
+    inside = seeds[:0]
     if pieces > 1:
+        inside = _subscribers_among(graph, topic, shadow, everyone)
         for item in range(inside.size):
             seed = marks[inside[item]] - clock[0]
             labels[item] = root_of(parent, seed) if seed >= 0 else rest
     clock[0] += seeds.size
-    return pieces
+    return inside
 
 
 @compiled()
-def _greedy_among(
-    graph: Graph,
-    scratch: Scratch,
-    topic_offsets: Int64s,
-    members: Codes,
-    labels: Codes,
-    max_degree: int,
-    rho: float,
-) -> Codes:
-    """Run the engine on the topics given by their members (slots in label order) and labels; links as slots."""
-    _, _, _, _, link_spans, _, _, order = graph
+def _instance_of(
+    graph: Graph, scratch: Scratch, topic_offsets: Int64s, members: Codes
+) -> tuple[Codes, Int64s, Codes, Codes, Codes]:
+    """The engine's instance of topics given by their members (slots in label order).
+
+    Returns the nodes (slots; their places are the instance's codes), node_offsets, node_topics, topic_nodes, degrees.
+    """
+    link_spans, order = graph[4], graph[7]
     clock, marks, places, _, _ = scratch
     nodes = _union(members, members[:0], order, clock, marks)
     degrees = np.empty(nodes.size, np.int32)
@@ -112,30 +149,14 @@ def _greedy_among(
         for place in range(topic_offsets[topic], topic_offsets[topic + 1]):
             node_topics[next_place[topic_nodes[place]]] = topic
             next_place[topic_nodes[place]] += 1
-    links = greedy_links(
-        node_offsets,
-        node_topics,
-        topic_offsets,
-        topic_nodes,
-        labels,
-        degrees,
-        max_degree,
-        rho,
-        NO_CENTRE,
-        CACHE_LENGTH,
-        DENSE_DIVISOR,
-        SMALL_NODES,
-    )
-    for place in range(links.shape[0]):
-        links[place, 0] = nodes[links[place, 0]]
-        links[place, 1] = nodes[links[place, 1]]
-    return links
+    return nodes, node_offsets, node_topics, topic_nodes, degrees
 
 
 @compiled(
-    f"Tuple((int32[:,::1], int32[::1]))({GRAPH}, {SCRATCH}, {POOL}, {POOL}, {POOL}, boolean, int64, int64, float64)"
+    f"Tuple(({POOL}, {POOL}, int64[::1], {POOL}, int64[::1], {POOL}, {POOL}, {POOL}, int64))"
+    f"({GRAPH}, {SCRATCH}, {POOL}, {POOL}, {POOL}, boolean, int64, int64)"
 )
-def repair_losses(
+def split_instance(
     graph: Graph,
     scratch: Scratch,
     former: Codes,
@@ -144,17 +165,21 @@ def repair_losses(
     everyone: bool,
     components: int,
     max_degree: int,
-    rho: float,
-) -> tuple[npt.NDArray[np.int32], Codes]:
-    """Links that connect the lost topics again, and the shadow set (Chen, Jacobsen, Vitenberg, Algs. 4 and 7).
+) -> tuple[Codes, Codes, Int64s, Codes, Int64s, Codes, Codes, Codes, int]:
+    """The shadow set of a loss, and what the greedy engine needs to connect the topics that it split.
 
-    The lost nodes are gone from the rows already. `former`: who was linked to a lost node and wants a lost topic of it;
-    `helpers`: backups; S is their union, `everyone` makes it all nodes. `lost_topics` ascend. The maximum degree is that of S
-    (OF_SHADOW), or that given. Every piece of G_t holds a former neighbour, so S meets every piece, and once the members
-    of S are connected in t, so is t, whatever `components` says; HALO and LITERAL see finer pieces than there are and may
-    add links EXACT does not need. Links are pairs of slots in the order chosen, the lower label first.
+    (Chen, Jacobsen, Vitenberg, Algs. 4 and 7.) The lost nodes are gone from the rows already. `former`: who was
+    linked to a lost node; `helpers`: backups; S is their union, `everyone` makes it all nodes. `lost_topics` ascend.
+    The maximum degree is that of S (OF_SHADOW), or that given. Every piece of G_t holds a former neighbour, so S
+    meets every piece, and once the members of S are connected in t, so is t, whatever `components` says: HALO and
+    LITERAL see finer pieces than there are and may ask for links that EXACT does not. HALO_NEAR connects only what it
+    sees around former neighbours, which is enough for the same reason.
+
+    Returns (shadow, nodes, node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, max_degree);
+    shadow and nodes are slots in label order, the instance's node codes are places in `nodes`. Topics that did not
+    split and nodes that want none of the others are left out: they cannot contribute.
     """
-    _, _, member_spans, _, link_spans, _, _, order = graph
+    member_spans, link_spans, order = graph[2], graph[4], graph[7]
     clock, marks, _, _, _ = scratch
     shadow = _union(former, helpers, order, clock, marks)
     seeds_from = _union(former, former[:0], order, clock, marks)
@@ -167,31 +192,30 @@ def repair_losses(
         for topic in lost_topics:
             most = max(most, member_spans[topic, 1])
     parent = np.empty(max(most, seeds_from.size), np.int32)
-    room = max(64, 4 * most)
-    members = np.empty(room, np.int32)
-    labels = np.empty(room, np.int32)
+    ends = np.empty(3 * seeds_from.size, np.int32)
+    seeds_room = np.empty(seeds_from.size, np.int32)
+    members = np.empty(max(64, 4 * most), np.int32)
+    labels = np.empty(members.size, np.int32)
     offsets = np.zeros(lost_topics.size + 1, np.int64)
     split = 0
     for topic in lost_topics:
-        seeds = _subscribers_among(graph, topic, seeds_from, False)
+        seeds = seeds_room[: keep_wanting(graph[0], graph[1], graph[6], seeds_from, topic, seeds_room)]
         if seeds.size == 0 or (seeds.size == 1 and components == EXACT):
             continue
         begin = offsets[split]
         if begin + most > members.size:
             members = np.concatenate((members, np.empty(members.size + most, np.int32)))
             labels = np.concatenate((labels, np.empty(labels.size + most, np.int32)))
-        inside = _subscribers_among(graph, topic, shadow, everyone)
-        if _label(graph, scratch, topic, seeds, inside, components, parent, labels[begin:]) > 1:
+        inside = _label(graph, scratch, topic, seeds, shadow, everyone, components, parent, ends, labels[begin:])
+        if inside.size > 0:
             members[begin : begin + inside.size] = inside
-            offsets[split + 1] = begin + inside.size
             split += 1
-    if split == 0:
-        return np.empty((0, 2), np.int32), shadow
+            offsets[split] = begin + inside.size
     used = offsets[split]
-    links = _greedy_among(
-        graph, scratch, offsets[: split + 1], members[:used], labels[:used], max_degree, rho
-    )
-    return links, shadow
+    offsets = offsets[: split + 1].copy()
+    labels = labels[:used].copy()
+    nodes, node_offsets, node_topics, topic_nodes, degrees = _instance_of(graph, scratch, offsets, members[:used])
+    return shadow, nodes, node_offsets, node_topics, offsets, topic_nodes, labels, degrees, max_degree
 
 
 @compiled()
@@ -206,32 +230,32 @@ def _best_partner(graph: Graph, partners: Codes, counts: Codes, degree: int, mos
             continue
         if count > best or (count == best and order[slot] < order[best_slot]):
             best, best_slot = count, slot
-        if (
-            degree < most
-            and link_spans[slot, 1] < most
-            and (count > friendly or order[slot] < order[friendly_slot])
-        ):
+        if degree < most and link_spans[slot, 1] < most and (count > friendly or order[slot] < order[friendly_slot]):
             friendly, friendly_slot = count, slot
     return friendly_slot if prefers_first(friendly, best, rho) else best_slot
 
 
 @compiled()
-def _missing_topics(graph: Graph, node: int, topics: Codes) -> Codes:
+def _missing_topics(graph: Graph, node: int, topics: Codes, room: Codes) -> Codes:
     """Those of the topics that other nodes want and none of the node's neighbours does."""
     topic_spans, topic_pool, member_spans, _, link_spans, link_pool, bits, _ = graph
     missing = np.empty(topics.size, np.int32)
     found = 0
-    start, length = link_spans[node, 0], link_spans[node, 1]
+    neighbours = link_pool[link_spans[node, 0] : link_spans[node, 0] + link_spans[node, 1]]
     for topic in topics:
-        reached = member_spans[topic, 1] < 2
-        for place in range(start, start + length):
-            if reached:
-                break
-            reached = wants(bits, topic_spans, topic_pool, link_pool[place], topic)
-        if not reached:
+        if member_spans[topic, 1] > 1 and keep_wanting(topic_spans, topic_pool, bits, neighbours, topic, room) == 0:
             missing[found] = topic
             found += 1
     return missing[:found]
+
+
+@compiled()
+def _wanting(graph: Graph, topic: int, helpers: Codes, everyone: bool, room: Codes) -> Codes:
+    """The subscribers of the topic among the helpers, or all."""
+    topic_spans, topic_pool, member_spans, member_pool, _, _, bits, _ = graph
+    if everyone:
+        return member_pool[member_spans[topic, 0] : member_spans[topic, 0] + member_spans[topic, 1]]
+    return room[: keep_wanting(topic_spans, topic_pool, bits, helpers, topic, room)]
 
 
 @compiled(f"int32[:,::1]({GRAPH}, {SCRATCH}, {POOL}, int64, {POOL}, {POOL}, boolean, int64, float64)")
@@ -248,41 +272,29 @@ def repair_gain(
 ) -> npt.NDArray[np.int32]:
     """Links from a node to others that bring it into each of the topics (Chen, Jacobsen, Vitenberg, Algs. 3 and 10).
 
-    All others are connected in each topic, so the engine's components are the node and the rest, and contributions are
-    plain counts of topics still missing: the greedy rule needs no instance here. Partners are `helpers`, or `everyone`;
-    `max_degree` as in `repair_losses`, S being the node and the helpers. Links as (node, partner) in the order chosen.
+    All others are connected in each topic, so the engine's components are the node and the rest, and contributions
+    are plain counts of topics still missing: the greedy rule needs no instance here. Partners are `helpers`, or
+    `everyone`; `max_degree` as in `split_instance`, S being the node and the helpers, or a lower one: then all that
+    have as many links are spared. Links as (node, partner) in the order chosen.
     """
-    topic_spans, topic_pool, member_spans, member_pool, link_spans, _, bits, _ = graph
-    clock, marks, _, _, topic_places = scratch
-    missing = _missing_topics(graph, node, topics)
+    topic_spans, topic_pool, link_spans = graph[0], graph[1], graph[4]
+    topic_places = scratch[4]
+    room = np.empty(max(helpers.size, link_spans[node, 1]), np.int32)
+    missing = _missing_topics(graph, node, topics, room)
     if max_degree == OF_SHADOW:
         max_degree = link_spans[node, 1]
         for slot in helpers:
             max_degree = max(max_degree, link_spans[slot, 1])
-    room = helpers.size
-    if everyone:
-        room = 0
-        for topic in missing:
-            room += member_spans[topic, 1]
-    partners = np.empty(min(room, marks.size), np.int32)
+    partners = np.empty(counts.size if everyone else helpers.size, np.int32)
     found = 0
     for topic in missing:
         topic_places[topic] = 0
-        if everyone:
-            for place in range(member_spans[topic, 0], member_spans[topic, 0] + member_spans[topic, 1]):
-                slot = member_pool[place]
-                if slot != node:
-                    if counts[slot] == 0:
-                        partners[found] = slot
-                        found += 1
-                    counts[slot] += 1
-        else:
-            for slot in helpers:
-                if wants(bits, topic_spans, topic_pool, slot, topic):
-                    if counts[slot] == 0:
-                        partners[found] = slot
-                        found += 1
-                    counts[slot] += 1
+        for slot in _wanting(graph, topic, helpers, everyone, room):
+            if counts[slot] == 0 and slot != node:
+                partners[found] = slot
+                found += 1
+            counts[slot] += 1
+    counts[node] = 0
     partners = partners[:found]
     links = np.empty((missing.size, 2), np.int32)
     chosen = 0
@@ -295,20 +307,17 @@ def repair_gain(
         links[chosen, 1] = partner
         chosen += 1
         degree += 1
-        max_degree = max(max_degree, degree, link_spans[partner, 1] + 1)
+        if degree > max_degree or link_spans[partner, 1] + 1 > max_degree:
+            max_degree += 1
         for place in range(topic_spans[partner, 0], topic_spans[partner, 0] + topic_spans[partner, 1]):
             topic = topic_pool[place]
-            if topic_places[topic] < 0:
-                continue
-            topic_places[topic] = -1
-            if everyone:
-                for seat in range(member_spans[topic, 0], member_spans[topic, 0] + member_spans[topic, 1]):
-                    counts[member_pool[seat]] -= member_pool[seat] != node
-            else:
-                for slot in partners:
-                    counts[slot] -= wants(bits, topic_spans, topic_pool, slot, topic)
+            if topic_places[topic] >= 0:
+                topic_places[topic] = -1
+                for slot in _wanting(graph, topic, helpers, everyone, room):
+                    counts[slot] -= 1
     for topic in missing:
         topic_places[topic] = -1
+    counts[node] = 0
     for slot in partners:
         counts[slot] = 0
     return links[:chosen].copy()

@@ -1,8 +1,8 @@
 """Rows of codes that grow and shrink in place: many short lists inside one pool.
 
-`spans[row]` is (start, length, capacity) of a row inside `pool`; `tail[0]` is the first free place of the pool. A row that
-outgrows its capacity moves to the tail; what it leaves behind is won back by `compacted` when the pool is full. Rows are
-unordered unless they are only ever changed by `insert_sorted` and `remove_sorted`.
+`spans[row]` is (start, length, capacity) of a row inside `pool`; `tail[0]` is the first free place of the pool. A row
+that outgrows its capacity moves to the tail; what it leaves behind is won back by `compacted` when the pool is full.
+Rows are unordered unless they are only ever changed by `insert_sorted` and `remove_sorted`.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def holds(spans: Spans, pool: Pool, row: int, value: int) -> bool:
 @compiled()
 def find_sorted(spans: Spans, pool: Pool, row: int, value: int) -> int:
     """The place in the pool of the first item not below `value`."""
-    low = spans[row, 0]
-    high = low + spans[row, 1]
+    low: int = spans[row, 0]
+    high: int = low + spans[row, 1]
     while low < high:
         middle = (low + high) >> 1
         if pool[middle] < value:
@@ -90,7 +90,8 @@ def find_sorted(spans: Spans, pool: Pool, row: int, value: int) -> int:
 @compiled()
 def holds_sorted(spans: Spans, pool: Pool, row: int, value: int) -> bool:
     place = find_sorted(spans, pool, row, value)
-    return place < spans[row, 0] + spans[row, 1] and pool[place] == value
+    found: bool = place < spans[row, 0] + spans[row, 1] and pool[place] == value
+    return found
 
 
 @compiled()

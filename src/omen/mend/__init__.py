@@ -61,7 +61,9 @@ MAINTAINERS: dict[str, System] = {
     for system in (
         System("lowoda-re", _make_rebuilding, (RHO,), "Low-ODA from scratch each time", "omen, Table 3"),
         System("lowoda-inc", _make_naive, (RHO, REBALANCE), "Low-ODA on top of the links there are", "omen, Table 3"),
-        System("naive", _make_naive, (RHO, REBALANCE), "the same as lowoda-inc, by its first name", "shadows, Algs. 3-4"),
+        System(
+            "naive", _make_naive, (RHO, REBALANCE), "the same as lowoda-inc, by its first name", "shadows, Algs. 3-4"
+        ),
         System(
             "shadow",
             _make_shadow,
@@ -83,8 +85,8 @@ def start_maintainer(
 ) -> Maintainer:
     """Put a maintainer in charge of an overlay, which must be topic-connected; left out, it is Low-ODA's.
 
-    `interests` are those of the nodes present. `workload` is where nodes that come without a list have their topics from; left
-    out, it is `interests`.
+    `interests` are those of the nodes present. `workload` is where nodes that come without a list have their topics
+    from; left out, it is `interests`.
     """
     from omen.mend.maintainers import initial_state
 
@@ -95,7 +97,9 @@ def start_maintainer(
     return maintainer
 
 
-def resume_maintainer(name: str, snapshot: Snapshot, *, workload: Interests | None = None, **options: Any) -> Maintainer:
+def resume_maintainer(
+    name: str, snapshot: Snapshot, *, workload: Interests | None = None, **options: Any
+) -> Maintainer:
     """Go on from a snapshot, with the same system and options, as if nothing had happened in between."""
     from omen.mend.state import State
 
@@ -106,5 +110,7 @@ def resume_maintainer(name: str, snapshot: Snapshot, *, workload: Interests | No
 
 def _system(name: str) -> System:
     if name not in MAINTAINERS:
-        raise InvalidInput(f"no maintainer is called {name!r}: there are {', '.join(MAINTAINERS)}{suggest(name, MAINTAINERS)}")
+        raise InvalidInput(
+            f"no maintainer is called {name!r}: there are {', '.join(MAINTAINERS)}{suggest(name, MAINTAINERS)}"
+        )
     return MAINTAINERS[name]

@@ -28,7 +28,7 @@ class BackupRule:
     seed: int
 
     def rebuild(self, state: State, nodes: Codes) -> None:
-        """buildBackupsAt (Algs. 6, 8, 9) for each of these nodes, in the order given."""
+        """BuildBackupsAt (Algs. 6, 8, 9) for each of these nodes, in the order given."""
         if self.covers == 0 or nodes.size == 0:
             return
         backups, primaries, done = state.backups, state.primaries, 0
@@ -62,7 +62,7 @@ class BackupRule:
 
     def cover_once(self, state: State, node: int) -> Codes:
         """One cover of the node's topics that is not kept: whom to link to where no backups are."""
-        cover: Codes = kernel.choose_cover(
+        cover: Codes = kernel.choose_backups(
             state.graph,
             state.scratch,
             state.primaries.spans,
@@ -82,8 +82,8 @@ class BackupRule:
     def top_up(self, state: State, node: int, topics: Codes) -> None:
         """Make a newcomer to these topics a backup of their subscribers where these had too few to choose from.
 
-        The paper leaves the backups of others alone on a join; a topic that had at most lambda other subscribers would then
-        stay covered by fewer than there are, and not at all where its only subscriber had nobody.
+        The paper leaves the backups of others alone on a join; a topic that had at most lambda other subscribers
+        would then stay covered by fewer than there are, and not at all where its only subscriber had nobody.
         """
         backups, primaries = state.backups, state.primaries
         for topic in topics[state.members.spans[topics, 1] - 2 < self.covers].tolist():

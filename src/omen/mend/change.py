@@ -14,10 +14,11 @@ Link = tuple[Label, Label]
 class Change:
     """Links made and dropped, each as (lower label, higher label), who took part, and the processor time of each step.
 
-    The overlay afterwards is the one before without `removed` and with `added`; no link is in both. `removed` holds the
-    links a leaving node took with it. `shadow` is the shadow set in label order (all events of a batch together): empty for
-    maintainers that look at everybody. Steps: `prepare_s` builds the backups of joining nodes, `links_s` finds the links
-    (labels and greedy), `backups_s` rebuilds the backups of others, `rebalance_s` is what `rebalance` took.
+    The overlay afterwards is the one before without `removed` and with `added`; no link is in both. `removed` holds
+    the links a leaving node took with it. `shadow` is the shadow set in label order (all events of a batch together):
+    empty for maintainers that look at everybody. Steps: `prepare_s` builds the backups of joining nodes, `links_s`
+    finds the links (labels and greedy), `backups_s` rebuilds the backups of others, `rebalance_s` is what `rebalance`
+    took.
     """
 
     added: tuple[Link, ...] = ()

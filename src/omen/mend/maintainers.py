@@ -12,14 +12,16 @@ import numpy as np
 from omen.churn import Event, Join, Leave, Resubscribe
 from omen.errors import InvalidInput
 from omen.interests import Codes, Interests, Label
-from omen.kernels import greedy, pieces, population, repair
+from omen.kernels import pieces, population, repair
 from omen.mend.change import Change, Ledger
+from omen.mend.engine import NO_LINKS, low_oda, reconnect
 from omen.mend.plan import Plan, plan_events
+from omen.mend.rebalance import Swap, by_degree, enough_links, find_relief, find_saving, overburdened
 from omen.mend.state import Pairs, Snapshot, State
 from omen.overlay import Overlay
 
 NOBODY = np.empty(0, np.int32)
-NO_LINKS = np.empty((0, 2), np.int32)
+CREDIT_ROUNDS = 4  # changes a repair did not use are kept for later ones, up to so many repairs' worth
 
 
 @dataclass
@@ -35,11 +37,14 @@ class Loss:
 
 @dataclass
 class Progress:
-    """What was done so far about a batch."""
+    """What was done so far about a batch; `touched` are the ends of the links added."""
 
     ledger: Ledger = field(default_factory=Ledger)
     shadow: set[int] = field(default_factory=set)
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("prepare", "links", "backups", "rebalance"), 0.0))
+    touched: set[int] = field(default_factory=set)
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("prepare", "links", "backups", "rebalance"), 0.0)
+    )
     rebuilt: int = 0
 
     def spend(self, step: str, since: float) -> None:
@@ -49,11 +54,12 @@ class Progress:
 class Maintainer:
     """Keeps an overlay topic-connected while nodes join, leave and change their topics.
 
-    A batch is handled as one event. First all losses together: leaving nodes lose all topics, resubscribing ones those they
-    drop; links are added until every topic lost by anybody is connected again. Then gains, one node after the other, in the
-    order they came: a joining node gains all its topics. Last, links of resubscribing nodes that share no topic any more are
-    dropped. Losses come first so that gains always meet connected topics; two linked nodes lost at once are
-    one loss whose former neighbours are those of both, which is what makes a batch safe (see `repair_losses`).
+    A batch is handled as one event. First all losses together: leaving nodes lose all topics, resubscribing ones
+    those they drop; links are added until every topic lost by anybody is connected again. Then gains, one node after
+    the other, in the order they came: a joining node gains all its topics. Last, links of resubscribing nodes that
+    share no topic any more are dropped. Losses come first so that gains always meet connected topics; two linked
+    nodes lost at once are one loss whose former neighbours are those of both, which is what makes a batch safe (see
+    `split_instance`).
     """
 
     uses_backups = False
@@ -63,6 +69,7 @@ class Maintainer:
         self.options = options
         self.workload = workload
         self.rho = float(options["rho"])
+        self.budget = int(options.get("rebalance", 0))
 
     def prepare(self) -> None:
         """Whatever must be there before the first event."""
@@ -84,11 +91,41 @@ class Maintainer:
         plan = plan_events(self.state, events, self.workload)
         progress = Progress()
         self._handle(plan, progress)
+        if self.budget:
+            credit = min(self.state.credit + self.budget, CREDIT_ROUNDS * self.budget)
+            self.state.credit = self._rebalance(progress.shadow or progress.touched, credit, progress)
         return self._report(progress)
 
+    def _rebalance(self, slots: Iterable[int], credit: int, progress: Progress) -> int:
+        """Relief for nodes of much too high degree, then savings around these nodes, from the highest degree down.
+
+        Returns how many of the changes allowed are left.
+        """
+        state, started = self.state, time.thread_time()
+        for slot in overburdened(state):
+            credit -= self._swap(find_relief(state, slot, self.rho), credit, progress)
+        for slot in by_degree(state, slots):
+            if credit < 1:
+                break
+            credit -= self._swap(find_saving(state, slot, self.rho), credit, progress)
+        progress.spend("rebalance", started)
+        return credit
+
+    def _swap(self, swap: Swap | None, most: int, progress: Progress) -> int:
+        """Make a swap if it is within the budget; returns how many links changed."""
+        if swap is None or swap.changes > most:
+            return 0
+        self._add(swap.made, progress)
+        self._drop(swap.dropped, progress)
+        return swap.changes
+
     def rebalance(self, max_changes: int) -> Change:
-        """Change at most this many links to bring degrees down; no topic is ever split on the way."""
-        raise NotImplementedError
+        """Change at most this many links to bring degrees down; make `added` before dropping `removed`."""
+        if max_changes < 0:
+            raise InvalidInput(f"max_changes must be at least 0, not {max_changes}")
+        progress = Progress()
+        self._rebalance(self.state.nodes.slot_of.values(), max_changes, progress)
+        return self._report(progress)
 
     def interests(self) -> Interests:
         """Who is present and wants what."""
@@ -166,6 +203,19 @@ class Maintainer:
         """Add links until every lost topic is connected."""
         raise NotImplementedError
 
+    def _find_links(
+        self, loss: Loss, helpers: Codes, everyone: bool, components: int, max_degree: int
+    ) -> tuple[Pairs, Codes]:
+        """The links that connect the lost topics again, in the order chosen, and the shadow set (Algs. 4 and 7)."""
+        enough = enough_links(self.state) if self.budget else None
+        return reconnect(
+            self.state, loss.former, helpers, loss.topics, everyone, components, max_degree, enough, self.rho
+        )
+
+    def _spared_degree(self) -> int:
+        """Who has as many links is spared by a repair: the largest degree; with rebalancing already who has enough."""
+        return enough_links(self.state) if self.budget else self.state.max_degree
+
     def _settle_losses(self, loss: Loss, plan: Plan, progress: Progress) -> None:
         """Forget the nodes that left, and topics nobody wants."""
         for slot in loss.leaving:
@@ -179,6 +229,7 @@ class Maintainer:
     def _add(self, links: Pairs, progress: Progress) -> None:
         if links.shape[0]:
             self.state.link(links)
+            progress.touched.update(links.ravel().tolist())
             progress.ledger.make(self.state.link_labels(links))
 
     def _drop(self, links: Pairs, progress: Progress) -> None:
@@ -212,26 +263,25 @@ class Maintainer:
 
 
 class Naive(Maintainer):
-    """NaiveDynAlg (Chen, Jacobsen, Vitenberg, Algs. 3 and 4), which is OMen's LowODA-Inc: the greedy engine on top of the
-    links there are, with all nodes as candidates.
+    """NaiveDynAlg (Chen, Jacobsen, Vitenberg, Algs. 3 and 4), which is OMen's LowODA-Inc: the greedy engine on top of
+    the links there are, with all nodes as candidates.
 
-    Guarantee: topic-connected; average and maximum degree as Lemma 2 bounds them. LowODA-Inc offers the engine all pairs on a
-    join too, of which only those with the newcomer contribute, so the two are the same link for link. Cost: a join reads
-    the members of the newcomer's topics, a leave runs the engine on all subscribers of the topics that split.
+    Guarantee: topic-connected; average and maximum degree as Lemma 2 bounds them. LowODA-Inc offers the engine all
+    pairs on a join too, of which only those with the newcomer contribute, so the two are the same link for link.
+    Cost: a join reads the members of the newcomer's topics, a leave runs the engine on all subscribers of the topics
+    that split.
     """
 
     def _repair_losses(self, loss: Loss, progress: Progress) -> None:
-        state, started = self.state, time.thread_time()
-        links, _ = repair.repair_losses(
-            state.graph, state.scratch, loss.former, NOBODY, loss.topics, True, pieces.EXACT, state.max_degree, self.rho
-        )
+        started = time.thread_time()
+        links, _ = self._find_links(loss, NOBODY, True, pieces.EXACT, self._spared_degree())
         progress.spend("links", started)
         self._add(links, progress)
 
     def _gain(self, slot: int, topics: Codes, progress: Progress) -> None:
         state, started = self.state, time.thread_time()
         links = repair.repair_gain(
-            state.graph, state.scratch, state.counts, slot, NOBODY, topics, True, state.max_degree, self.rho
+            state.graph, state.scratch, state.counts, slot, NOBODY, topics, True, self._spared_degree(), self.rho
         )
         progress.spend("links", started)
         self._add(links, progress)
@@ -271,29 +321,8 @@ def initial_state(interests: Interests, overlay: Overlay | None, rho: float) -> 
     split = _first_split(interests, overlay)
     if split is not None:
         topic, parts = split
-        raise InvalidInput(
-            f"topic {topic!r} is in {parts} pieces: a maintainer starts from a topic-connected overlay; design one first"
-        )
+        raise InvalidInput(f"topic {topic!r} is in {parts} pieces: a maintainer starts from a topic-connected overlay")
     return state
-
-
-def low_oda(interests: Interests, rho: float) -> Overlay:
-    """Low-ODA's overlay."""
-    links = greedy.greedy_links(
-        interests.node_offsets,
-        interests.node_topics,
-        interests.topic_offsets,
-        interests.topic_nodes,
-        greedy.fresh_labels(interests.topic_offsets),
-        np.zeros(interests.node_count, np.int32),
-        greedy.NO_MAX_DEGREE,
-        rho,
-        greedy.NO_CENTRE,
-        greedy.CACHE_LENGTH,
-        greedy.DENSE_DIVISOR,
-        greedy.SMALL_NODES,
-    )
-    return Overlay.from_codes(interests.nodes, links[:, 0], links[:, 1])
 
 
 def _first_split(interests: Interests, overlay: Overlay) -> tuple[Label, int] | None:
@@ -317,11 +346,10 @@ def _joined(parts: list[Codes]) -> Codes:
 
 
 def _without(slots: Codes, leaving: list[int]) -> Codes:
-    if len(leaving) < 2:
-        if leaving and leaving[0] in slots:
-            return slots[slots != leaving[0]]
+    if not leaving or (len(leaving) == 1 and leaving[0] not in slots):
         return slots
-    return slots[~np.isin(slots, leaving)]
+    staying: Codes = slots[~np.isin(slots, leaving)]
+    return staying
 
 
 def _unique_links(parts: list[Pairs]) -> Pairs:
@@ -331,10 +359,12 @@ def _unique_links(parts: list[Pairs]) -> Pairs:
         return parts[0]
     links = np.concatenate(parts)
     links.sort(axis=1)
-    return np.ascontiguousarray(np.unique(links, axis=0))
+    unique: Pairs = np.ascontiguousarray(np.unique(links, axis=0))
+    return unique
 
 
 def _as_pairs(slots: Codes, links: set[tuple[int, int]]) -> Pairs:
     if not links:
         return NO_LINKS
-    return np.ascontiguousarray(slots[np.array(sorted(links), np.int64)])
+    pairs: Pairs = slots[np.array(sorted(links), np.int64)]
+    return pairs

@@ -18,9 +18,9 @@ _INT64 = np.iinfo(np.int64)
 class Names:
     """Which slot stands for which label. Slots are reused, so that their order says nothing: `order` does.
 
-    `order[slot]` ascends as labels do (numbers by value, strings by code point); `keys[slot]` is what randomness is keyed
-    by. A whole-number label is its own order key; a text label gets one between those of its neighbours in the alphabet, and
-    all are spread out anew when two neighbours leave no room between them.
+    `order[slot]` ascends as labels do (numbers by value, strings by code point); `keys[slot]` is what randomness is
+    keyed by. A whole-number label is its own order key; a text label gets one between those of its neighbours in the
+    alphabet, and all are spread out anew when two neighbours leave no room between them.
     """
 
     def __init__(self, labels: Labels, what: str, spread: int = _SPREAD) -> None:

@@ -41,20 +41,25 @@ BACKUPS = Choice(
 )
 COMPONENTS = Choice(
     "components",
-    ("exact", "halo", "literal"),
+    ("exact", "halo", "halo-near", "literal"),
     "exact",
-    "pieces of a topic after a leave: of the whole overlay, as seen from S and its neighbours, or within S alone",
+    "pieces of a topic after a leave: of the whole overlay, as seen from S and its neighbours (near: without backups in"
+    " pieces that hold no former neighbour), or within S alone",
 )
-DEGREE_OF = Choice("degree_of", ("s", "overlay"), "s", "whose maximum degree a repair spares: of S or of the whole overlay")
+DEGREE_OF = Choice(
+    "degree_of", ("s", "overlay"), "s", "whose maximum degree a repair spares: of S or of the whole overlay"
+)
 SEED = Option("seed", int, 0, 0, 2**63 - 1, "seed of the topics drawn for backups")
 REBALANCE = Option("rebalance", int, 0, 0, 1_000_000, "links that may change with each repair to bring degrees down")
 
 
 def resolve(system: str, known: tuple[Setting, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every option with its value: as given, checked, or the default. `lambda_` is `lambda`, which Python keeps to itself."""
+    """Every option with its value: as given, checked, or the default. `lambda_` (Python's spelling) is `lambda`."""
     settings = {setting.name: setting for setting in known}
     values = {name.rstrip("_").replace("-", "_"): value for name, value in given.items()}
     for name in values:
         if name not in settings:
-            raise InvalidInput(f"{system} has no option {name!r}: it takes {', '.join(settings)}{suggest(name, settings)}")
+            raise InvalidInput(
+                f"{system} has no option {name!r}: it takes {', '.join(settings)}{suggest(name, settings)}"
+            )
     return {name: setting.read(values.get(name, setting.default)) for name, setting in settings.items()}

@@ -103,12 +103,12 @@ def _sum_up(state: State, fates: dict[Label, _Fate]) -> Plan:
         if fate.topics is None:
             continue
         if fate.slot is None:
-            plan.joining.append((label, sorted(fate.topics)))  # type: ignore[type-var]  # all of one kind
+            plan.joining.append((label, sorted(fate.topics)))
             continue
         before = {state.topics.label(topic) for topic in state.topics_of.of(fate.slot).tolist()}
         if before - fate.topics:
-            plan.losing.append((fate.slot, sorted(before - fate.topics)))  # type: ignore[type-var]
+            plan.losing.append((fate.slot, sorted(before - fate.topics)))
         if fate.topics - before:
-            plan.gaining.append((fate.slot, sorted(fate.topics - before)))  # type: ignore[type-var]
+            plan.gaining.append((fate.slot, sorted(fate.topics - before)))
     plan.leaving = state.nodes.in_order(plan.leaving)
     return plan

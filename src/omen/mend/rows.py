@@ -12,8 +12,9 @@ from omen.kernels.rows import Pool, Spans
 class Rows:
     """Growing lists of codes, one a row, in one pool (see kernels/rows.py).
 
-    Kernels get `spans`, `pool` and `tail`; a kernel that finds the pool full says how far it came, `grow` is called and the
-    kernel goes on from there. Memory follows what the rows hold: places left behind are reused before the pool grows.
+    Kernels get `spans`, `pool` and `tail`; a kernel that finds the pool full says how far it came, `grow` is called
+    and the kernel goes on from there. Memory follows what the rows hold: places left behind are reused before the
+    pool grows.
     """
 
     def __init__(self, rows: int) -> None:

@@ -14,21 +14,23 @@ from omen.mend.maintainers import Loss, Maintainer, Progress
 from omen.mend.plan import Plan
 from omen.mend.state import State
 
-_COMPONENTS = {"exact": pieces.EXACT, "halo": pieces.HALO, "literal": pieces.LITERAL}
+_COMPONENTS = {"exact": pieces.EXACT, "halo": pieces.HALO, "literal": pieces.LITERAL, "halo-near": pieces.HALO_NEAR}
 
 
 class Shadow(Maintainer):
     """ShadowDynAlg (Chen, Jacobsen, Vitenberg, Algs. 6 to 12).
 
     Every node has a backup set that covers its topics lambda times. A leave is repaired among S = former neighbours and
-    backups of the lost node (of all lost nodes of a batch), a join among the newcomer and its backups; then the backups of
-    those that lost one are built anew. Guarantee: topic-connected after every event, degrees as Lemmas 3 to 5 bound them.
+    backups of the lost node (of all lost nodes of a batch), a join among the newcomer and its backups; then the backups
+    of those that lost one are built anew. Guarantee: topic-connected after every event, degrees as bounded by Lemmas 3
+    to 5.
     Cost: O(|S|^2 |v.topics|) for a leave and the breadth-first searches of `search_pieces`; nothing depends on |V|.
 
-    Where we deviate: Alg. 12 keeps zero-weight nodes as candidates. A topic with at most lambda other subscribers takes a
-    newcomer as a backup at once (`BackupRule.top_up`). With lambda 0 there are no backups, and a join is linked within one
-    cover made for the occasion. A resubscription, which the paper leaves out, is a leave restricted to the topics dropped and a
-    join restricted to those added. Components and the degree to spare are read as the options say.
+    Where we deviate: Alg. 12 keeps zero-weight nodes as candidates. A topic with at most lambda other subscribers
+    takes a newcomer as a backup at once (`BackupRule.top_up`). With lambda 0 there are no backups, and a join is
+    linked within one cover made for the occasion. A resubscription, which the paper leaves out, is a leave restricted
+    to the topics dropped and a join restricted to those added. Components and the degree to spare are read as the
+    options say.
     """
 
     uses_backups = True
@@ -44,21 +46,11 @@ class Shadow(Maintainer):
         self.rule.rebuild(self.state, self.state.nodes.sorted_slots())
 
     def _spared_degree(self) -> int:
-        return self.state.max_degree if self.whole_degree else repair.OF_SHADOW
+        return super()._spared_degree() if self.budget or self.whole_degree else repair.OF_SHADOW
 
     def _repair_losses(self, loss: Loss, progress: Progress) -> None:
-        state, started = self.state, time.thread_time()
-        links, shadow = repair.repair_losses(
-            state.graph,
-            state.scratch,
-            loss.former,
-            loss.helpers,
-            loss.topics,
-            False,
-            self.components,
-            self._spared_degree(),
-            self.rho,
-        )
+        started = time.thread_time()
+        links, shadow = self._find_links(loss, loss.helpers, False, self.components, self._spared_degree())
         progress.spend("links", started)
         progress.shadow.update(shadow.tolist())
         self._add(links, progress)

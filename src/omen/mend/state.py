@@ -1,4 +1,4 @@
-"""What a maintainer keeps: nodes, interests, links, backups and primaries under churn, in arrays that are never rebuilt."""
+"""What a maintainer keeps: nodes, interests, links and backups under churn, in arrays that are never rebuilt."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ Pairs = npt.NDArray[np.int32]
 class State:
     """Nodes, topics, links and backup sets, by slot; the one owner of all of them.
 
-    Slots are reused after a leave and rows grow in place, so memory follows the population and not its history. Whatever
-    must be ordered is ordered by label (`nodes.order`), never by slot: two states with the same content behave alike.
-    Labels appear at the edge only: `nodes` and `topics` translate.
+    Slots are reused after a leave and rows grow in place, so memory follows the population and not its history.
+    Whatever must be ordered is ordered by label (`nodes.order`), never by slot: two states with the same content
+    behave alike. Labels appear at the edge only: `nodes` and `topics` translate.
 
     topics_of[node], members[topic], neighbours[node], backups[node], primaries[node] are rows of slots. Invariants:
-    members is the inverse of topics_of, primaries that of backups; a topic without subscribers has no slot; `degree_counts[d]`
-    nodes have degree d, `totals` is (largest degree, number of links). `marks`, `places` and the other scratch arrays
-    belong to kernels, which leave them as they found them (places -1, counts 0) or stamped below `clock`.
+    members is the inverse of topics_of, primaries that of backups; a topic without subscribers has no slot;
+    `degree_counts[d]` nodes have degree d, `totals` is (largest degree, number of links). `marks`, `places` and the
+    other scratch arrays belong to kernels, which leave them as they found them (places -1, counts 0) or stamped below
+    `clock`. `builds` counts backup sets built, for the draws; `credit` is what rebalancing may still change.
     """
 
     def __init__(self, interests: Interests, overlay: Overlay | None = None, bits_limit: int = BITS_LIMIT) -> None:
@@ -48,6 +49,7 @@ class State:
         self.backups = Rows(nodes)
         self.primaries = Rows(nodes)
         self.builds = 0
+        self.credit = 0
         self._bits_limit = bits_limit
         self._load_links(interests, overlay)
         self._allocate_scratch()
@@ -58,7 +60,8 @@ class State:
             overlay = Overlay(interests.nodes, np.empty(0, np.int32), np.empty(0, np.int32))
         elif not np.array_equal(overlay.nodes, interests.nodes):
             raise InvalidInput(
-                f"the overlay has {overlay.node_count} nodes and the interests {interests.node_count}: they must be the same"
+                f"the overlay has {overlay.node_count} nodes and the interests {interests.node_count}:"
+                " they must be the same"
             )
         offsets, neighbours = overlay.adjacency
         self.neighbours = Rows.from_compressed(offsets, neighbours, self.nodes.capacity)
@@ -143,7 +146,16 @@ class State:
         done = 0
         while True:
             done = population.subscribe(
-                rows.spans, rows.pool, rows.tail, members.spans, members.pool, members.tail, self.bits, node, slots, done
+                rows.spans,
+                rows.pool,
+                rows.tail,
+                members.spans,
+                members.pool,
+                members.tail,
+                self.bits,
+                node,
+                slots,
+                done,
             )
             if done == slots.size:
                 return slots
@@ -202,7 +214,7 @@ class State:
     def snapshot(self) -> Snapshot:
         """All that is needed to go on elsewhere exactly as this state would."""
         primary, backup = self._pairs(self.backups, self.nodes.sorted_slots(), upward=False)
-        return Snapshot(self.interests(), self.overlay(), primary, backup, self.builds)
+        return Snapshot(self.interests(), self.overlay(), primary, backup, self.builds, self.credit)
 
     @classmethod
     def restored(cls, snapshot: Snapshot, bits_limit: int = BITS_LIMIT) -> State:
@@ -218,6 +230,7 @@ class State:
             ordered = values[np.lexsort((values, rows))]
             setattr(state, attribute, Rows.from_compressed(offsets, ordered, state.nodes.capacity))
         state.builds = snapshot.builds
+        state.credit = snapshot.credit
         return state
 
     def _pairs(self, rows: Rows, nodes: Codes, upward: bool) -> tuple[Codes, Codes]:
@@ -251,13 +264,16 @@ class State:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The content of a state by code: interests, overlay, (primary, backup) pairs, and how many backup sets were built."""
+    """The content of a state by code: interests, overlay, (primary, backup) pairs; how many backup sets were built so
+    far, and how many changes rebalancing has not used.
+    """
 
     interests: Interests
     overlay: Overlay
     primary: Codes
     backup: Codes
     builds: int
+    credit: int
 
     def backups_of(self, node: Label) -> set[Label]:
         """The labels of a node's backups."""

@@ -152,9 +152,10 @@ def churn_table(judged: DataFrame, topic: DataType) -> DataFrame:
         "time_s": F.col("time") / 1e6,
         "event": F.when(F.col("event") == ADD, "join").otherwise("crash"),
         "node": F.col("node"),
-        "topics": F.lit(None).cast(schemas.churn(topic, topic)["topics"].dataType),
+        "topics": F.lit(None),
     }
-    return kept.select(*(column.alias(name) for name, column in columns.items())).orderBy("seq")
+    schema = schemas.churn(judged.schema["node"].dataType, topic)
+    return schemas.conform(kept.select(*(column.alias(name) for name, column in columns.items())), schema)
 
 
 def _bad(frame: DataFrame) -> DataFrame:

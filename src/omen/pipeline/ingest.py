@@ -35,6 +35,8 @@ SELF_LOOP = "self-loop"
 NOT_A_WHOLE_NUMBER = "not a whole number of 64 bits"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+_PARSED = [StructField(name, schemas.TEXT) for name in ("left", "right", "reason")]
+_PARSED += [StructField(name, schemas.INTEGER) for name in ("left_number", "right_number")]
 _HEADER_NAMES = """
     source target src dst from to u v a b x y i j head tail user users friend follower followee following followed
     node node1 node2 node_1 node_2 id id1 id2 id_1 id_2 user1 user2 user_a user_b user_id friend_id follower_id
@@ -89,7 +91,7 @@ def ingest_edges(
         from omen.pipeline.subscriptions import read_parquet_pairs
 
         parsed = read_parquet_pairs(spark, path, names, by_place=True)
-        loop = F.when(F.col("left") == F.col("right"), SELF_LOOP)
+        loop = F.when(F.col("left").cast(schemas.TEXT) == F.col("right").cast(schemas.TEXT), SELF_LOOP)
         parsed = parsed.withColumn("reason", F.coalesce("reason", loop))
         rejected = as_rejected(bad_rows(parsed, both))
     else:
@@ -102,27 +104,35 @@ def ingest_edges(
 
 
 def parse_edges(
-    lines: DataFrame, header: str | None = None, separator: str = " ", keep: Sequence[str] = ()
+    lines: DataFrame, header: str | None = None, separator: str | None = " ", keep: Sequence[str] = ()
 ) -> DataFrame:
     """The lines that are data, each with its words `left` and `right`, also as numbers, or a `reason`.
 
     Nearly every line of a large file begins with two numbers apart by `separator`. Such lines are told by two cheap
-    cuts; the others go to `read_edge_line`, one by one. `keep` names columns of `lines` to carry along.
+    cuts; the others go to `read_edge_line`, one by one, as all do where there is no separator to cut at. `keep` names
+    columns of `lines` to carry along.
     """
+    if separator is None:
+        return _read_odd(lines, header, keep)
     cut = lines.withColumn("cut", F.instr("text", separator))
     after = F.substring_index(F.expr("substring(text, cut + 1)"), separator, 1)
     cut = cut.withColumns({"left": F.expr("substring(text, 1, cut - 1)"), "right": after})
-    cut = cut.withColumns({"left_number": whole_number(F.col("left")), "right_number": whole_number(F.col("right"))})
+    # A cast that fails is twenty times as dear as one that does not: none is tried that is bound to.
+    cut = cut.withColumn("left_number", F.when(F.col("cut") > 1, F.col("left").try_cast(schemas.INTEGER)))
+    number = F.when(F.col("left_number").isNotNull(), F.col("right").try_cast(schemas.INTEGER))
+    cut = cut.withColumn("right_number", number)
     is_plain = F.coalesce(F.col("left_number") != F.col("right_number"), F.lit(False))
     reason = F.lit(None).cast(schemas.TEXT).alias("reason")
     words = (F.trim("left").alias("left"), F.trim("right").alias("right"))
     plain = cut.filter(is_plain).select(*keep, *words, "left_number", "right_number", reason)
-    odd = cut.filter(~is_plain).select(*keep, F.col("text").cast("binary").alias("line"))
-    fields = [StructField(name, odd.schema[name].dataType) for name in keep]
-    fields += [StructField(name, schemas.TEXT) for name in ("left", "right", "reason")]
-    odd = odd.mapInArrow(partial(_read_odd_lines, header=header, keep=tuple(keep)), StructType(fields))
-    odd = odd.withColumns({"left_number": whole_number(F.col("left")), "right_number": whole_number(F.col("right"))})
-    return plain.unionByName(odd)
+    return plain.unionByName(_read_odd(cut.filter(~is_plain), header, keep))
+
+
+def _read_odd(lines: DataFrame, header: str | None, keep: Sequence[str]) -> DataFrame:
+    kept = [StructField(name, lines.schema[name].dataType) for name in keep]
+    read = partial(_read_odd_lines, header=header, keep=tuple(keep))
+    odd = lines.select(*keep, F.col("text").cast("binary").alias("line"))
+    return odd.mapInArrow(read, StructType([*kept, *_PARSED]))
 
 
 def read_edge_line(line: bytes, header: str | None = None) -> tuple[str | None, str | None, str | None] | None:
@@ -151,30 +161,39 @@ def read_edge_line(line: bytes, header: str | None = None) -> tuple[str | None, 
 def _read_odd_lines(
     batches: Iterable[pa.RecordBatch], header: str | None, keep: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
+    names = [field.name for field in _PARSED]
     for batch in batches:
         seen = [read_edge_line(line, header) for line in batch.column("line").to_pylist()]
         places = [place for place, outcome in enumerate(seen) if outcome is not None]
         columns = [batch.column(name).take(pa.array(places, pa.int64())) for name in keep]
-        for side in range(3):
-            columns.append(pa.array([outcome[side] for outcome in seen if outcome is not None], pa.string()))
-        yield pa.RecordBatch.from_arrays(columns, names=[*keep, "left", "right", "reason"])
+        left, right, reason = ([outcome[side] for outcome in seen if outcome is not None] for side in range(3))
+        columns += [pa.array(words, pa.string()) for words in (left, right, reason)]
+        columns += [pa.array([_number(word) for word in words], pa.int64()) for words in (left, right)]
+        yield pa.RecordBatch.from_arrays(columns, names=[*keep, *names])
 
 
-def find_shape(lines: DataFrame) -> tuple[str | None, str]:
-    """The header of an edge list, None without one, and what stands between its columns.
+def _number(word: str | None) -> int | None:
+    if word is None or not is_integer(word):
+        return None
+    number = int(word)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def find_shape(lines: DataFrame) -> tuple[str | None, str | None]:
+    """The header of an edge list, None without one, and what stands between its columns, None if they are no numbers.
 
     A header is a first line whose words name columns, or are words where the next line has numbers. A line equal to it
     anywhere is no data either: files put together from several repeat theirs.
     """
     text = bare(F.col("text"))
     first = [row[0] for row in lines.filter(~is_comment(text)).select(text).limit(2).collect()]
-    separator = next((mark for mark in (",", "\t") if first and mark in first[-1]), " ")
     split = [[word.strip('" \t') for word in (row.split(",") if "," in row else row.split())][:2] for row in first]
+    numbers = [len(words) == 2 and all(map(is_integer, words)) for words in split]
+    separator = next((mark for mark in (",", "\t") if first and mark in first[-1]), " ") if any(numbers) else None
     if not split or len(split[0]) < 2 or any(is_integer(word) for word in split[0]):
         return None, separator
     named = all(word.lower() in _HEADER_WORDS for word in split[0])
-    numbers_follow = len(split) == 2 and len(split[1]) == 2 and all(is_integer(word) for word in split[1])
-    return (first[0] if named or numbers_follow else None), separator
+    return (first[0] if named or numbers[-1] else None), separator
 
 
 def bad_rows(parsed: DataFrame, labels: tuple[LabelKind, LabelKind]) -> DataFrame:
@@ -224,7 +243,8 @@ def say_reasons(counts: Counts) -> str:
 
 
 def whole_number(word: Column) -> Column:
-    return word.try_cast(schemas.INTEGER)
+    """The word as a number of 64 bits, null where it is none. What cannot be one is not tried: failing is dear."""
+    return F.when(word.rlike("^[+-]?[0-9]{1,19}$"), word.try_cast(schemas.INTEGER))
 
 
 def is_number(word: str) -> bool:
@@ -297,7 +317,10 @@ def _demand_numbers(parsed: DataFrame, labels: tuple[LabelKind, LabelKind]) -> D
 
 
 def _number_of(parsed: DataFrame, side: str) -> Column:
-    return F.col(f"{side}_number") if f"{side}_number" in parsed.columns else whole_number(F.col(side))
+    if f"{side}_number" in parsed.columns:
+        return F.col(f"{side}_number")
+    is_text = parsed.schema[side].dataType == schemas.TEXT
+    return whole_number(F.col(side)) if is_text else F.col(side).cast(schemas.INTEGER)
 
 
 def require_rows(path: str, counts: Counts) -> None:

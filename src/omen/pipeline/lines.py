@@ -15,6 +15,7 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
 from omen.errors import InvalidTable
+from omen.pipeline import schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +88,8 @@ def as_rejected(numbered: DataFrame) -> DataFrame:
     """The table `rejected` of numbered lines with a reason."""
     text = F.substring(F.make_valid_utf8("text"), 1, LONGEST_REJECT)
     printable = F.translate(text, "\0", "\ufffd").alias("text")
-    return numbered.select(plain_path(F.col("file")).alias("source_file"), "row", "reason", printable)
+    file = plain_path(F.col("file")).alias("source_file")
+    return schemas.conform(numbered.select(file, "row", "reason", printable), schemas.REJECTED)
 
 
 def plain_path(address: Column) -> Column:

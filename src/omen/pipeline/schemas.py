@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -11,6 +14,9 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 INTEGER: DataType = LongType()
 TEXT: DataType = StringType()
@@ -24,30 +30,9 @@ REJECTED = StructType(
     ]
 )
 
-CCDF = StructType(
-    [
-        StructField("graph", TEXT),  # original or sample
-        StructField("count_of", TEXT),  # followers or followees
-        StructField("degree", INTEGER),
-        StructField("users", INTEGER),  # with exactly this degree
-        StructField("fraction", DoubleType()),  # of the users with this degree or more
-    ]
-)
-
-
-def graph(label: DataType) -> StructType:
-    return StructType([StructField("source", label), StructField("target", label)])
-
-
-def interests(node: DataType, topic: DataType) -> StructType:
-    return StructType([StructField("node", node), StructField("topic", topic)])
-
-
-def nodes(node: DataType) -> StructType:
-    return StructType([StructField("node", node)])
-
 
 def churn(node: DataType, topic: DataType) -> StructType:
+    """Topics are null throughout: each node has those of the workload."""
     return StructType(
         [
             StructField("seq", INTEGER),
@@ -57,3 +42,8 @@ def churn(node: DataType, topic: DataType) -> StructType:
             StructField("topics", ArrayType(topic)),
         ]
     )
+
+
+def conform(frame: DataFrame, schema: StructType) -> DataFrame:
+    """The columns of the schema, in its order and of its types."""
+    return frame.select(*(F.col(field.name).cast(field.dataType).alias(field.name) for field in schema))

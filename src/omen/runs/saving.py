@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -14,10 +15,10 @@ from omen.overlay import Overlay
 
 
 class SavedSnapshot(msgspec.Struct):
-    """Labels as lists, arrays as their bytes."""
+    """Labels as lists, arrays of codes as their bytes, and all counters by name."""
 
-    nodes: list[int] | list[str]
-    topics: list[int] | list[str]
+    nodes: list[int | str]
+    topics: list[int | str]
     node_offsets: bytes
     node_topics: bytes
     topic_offsets: bytes
@@ -26,11 +27,12 @@ class SavedSnapshot(msgspec.Struct):
     v: bytes
     primary: bytes
     backup: bytes
-    builds: int
+    counters: dict[str, int]
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
     interests, overlay = snapshot.interests, snapshot.overlay
+    values = {field.name: getattr(snapshot, field.name) for field in fields(snapshot)}
     return msgspec.msgpack.encode(
         SavedSnapshot(
             interests.nodes.tolist(),
@@ -43,7 +45,7 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
             overlay.v.tobytes(),
             snapshot.primary.astype(np.int32).tobytes(),
             snapshot.backup.astype(np.int32).tobytes(),
-            snapshot.builds,
+            {name: value for name, value in values.items() if isinstance(value, int)},
         )
     )
 
@@ -59,7 +61,8 @@ def decode_snapshot(data: bytes) -> Snapshot:
         _array(saved.topic_nodes, np.int32),
     )
     overlay = Overlay(interests.nodes, _array(saved.u, np.int32), _array(saved.v, np.int32))
-    return Snapshot(interests, overlay, _array(saved.primary, np.int32), _array(saved.backup, np.int32), saved.builds)
+    primary, backup = _array(saved.primary, np.int32), _array(saved.backup, np.int32)
+    return Snapshot(interests, overlay, primary, backup, **saved.counters)
 
 
 def _labels(values: list[Any]) -> Labels:

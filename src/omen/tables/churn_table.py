@@ -99,7 +99,7 @@ def read_topic_lists(path: str | Path, interests: Interests) -> dict[Label, tupl
 
 
 def write_churn(path: str | Path, trace: Trace, interests: Interests | None = None) -> None:
-    """A trace as a table, numbered from 1: Parquet, or CSV where the name ends in .csv or .csv.gz.
+    """A trace as a table, numbered from 0: Parquet, or CSV where the name ends in .csv or .csv.gz.
 
     `interests` say what kind of labels a column has that holds none.
     """
@@ -107,7 +107,7 @@ def write_churn(path: str | Path, trace: Trace, interests: Interests | None = No
     is_csv = Path(path).name.lower().endswith((".csv", ".csv.gz"))
     lists = [event.topics if isinstance(event, (Join, Resubscribe)) else None for event in events]
     table = {
-        "seq": from_numpy(np.arange(1, len(events) + 1, dtype=np.int64)),
+        "seq": from_numpy(np.arange(len(events), dtype=np.int64)),
         "time_s": from_numpy(np.array([event.time_s for event in events], dtype=np.float64)),
         "event": from_words([event_word(event) for event in events]),
         "node": _label_values([event.node for event in events], interests.nodes if interests else None),

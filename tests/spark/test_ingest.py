@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from omen.errors import InvalidInput, InvalidTable
+from omen.pipeline import ingest
+from omen.pipeline.failures import spark_failures
+from omen.pipeline.ingest import Counts, ingest_edges, read_edge_line, require_few_rejects
+from omen.pipeline.lines import require_readable
+from omen.pipeline.subscriptions import ingest_adjacency, ingest_subscriptions
+from omen.tables import read_table
+from omen.workloads import import_subscriptions
+
+SHAPES = b"""\
+# a comment
+% another
+FromNodeId\tToNodeId
+
+1\t2
+2 3
+3,4
+"4", "5"
+5  6   1.5  1377000000
+1\t2
+7
+7 7
+8\t08
+9,,10
+these are words
+\xff\xfe 12
+"""
+
+
+@pytest.fixture
+def small_blocks(spark: SparkSession) -> Iterator[None]:
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "1000")
+    yield
+    spark.conf.unset("spark.sql.files.maxPartitionBytes")
+
+
+def rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"1 2", ("1", "2", None)),
+        (b"\t1\t2 ", ("1", "2", None)),
+        (b"ann,bob,friends since school", ("ann", "bob", None)),
+        (b"ann bob", ("ann", "bob", None)),
+        (b"ann bob 0.5", ("ann", "bob", None)),
+        (b"1 2 words after numbers", ("1", "2", None)),
+        (b"ann and bob", (None, None, ingest.WORDS_AFTER_PAIR)),
+        (b"1", (None, None, ingest.TOO_FEW_COLUMNS)),
+        (b"1,", (None, None, ingest.TOO_FEW_COLUMNS)),
+        (b"ann ann", (None, None, ingest.SELF_LOOP)),
+        (b"1 01", (None, None, ingest.SELF_LOOP)),
+        (b"1 \x00", (None, None, ingest.NOT_TEXT)),
+        (b"\xff 1", (None, None, ingest.NOT_TEXT)),
+        (b"  ", None),
+        (b"# 1 2", None),
+        (b"%1 2", None),
+        (b"from to", None),
+    ],
+)
+def test_a_line_of_any_shape_is_a_pair_or_has_a_reason(line: bytes, expected: object) -> None:
+    assert read_edge_line(line, header="from to") == expected
+
+
+def test_edges_of_all_shapes_come_in_and_the_rest_is_rejected_by_line(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "edges [1].txt"  # a name that is a pattern to Spark
+    path.write_bytes(SHAPES)
+    read = ingest_edges(spark, str(path))
+    assert rows_of(read.pairs) == [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6)]
+    assert read.counts == Counts(
+        rows=12,
+        kept=5,
+        duplicates=1,
+        rejected={
+            ingest.TOO_FEW_COLUMNS: 2,
+            ingest.WORDS_AFTER_PAIR: 1,
+            ingest.NOT_TEXT: 1,
+            ingest.SELF_LOOP: 2,
+        },
+    )
+    rejected = rows_of(read.rejected)
+    assert [row[1] for row in rejected] == [11, 12, 13, 14, 15, 16]
+    assert {row[0] for row in rejected} == {str(path)}
+    assert rejected[1][2:] == (ingest.SELF_LOOP, "7 7")
+    with pytest.raises(InvalidInput, match=r"6 rows rejected .*--max-rejected is 5"):
+        require_few_rejects(read.counts, 5, str(path))
+    read.release()
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_row_numbers_are_those_of_the_file_however_it_is_cut(spark: SparkSession, tmp_path: Path) -> None:
+    lines = [f"{n} {n + 1}" if n % 97 else f"{n}" for n in range(1, 3001)]
+    (tmp_path / "edges.txt").write_text("\n".join(lines))
+    read = ingest_edges(spark, str(tmp_path / "edges.txt"))
+    assert [row[1] for row in rows_of(read.rejected)] == [n for n in range(1, 3001) if n % 97 == 0]
+    assert read.counts.kept == 3000 - 30
+    read.release()
+
+
+def test_labels_are_numbers_only_if_every_one_is(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv.gz"
+    path.write_bytes(gzip.compress(b"source,target\n1,2\n2,99999999999999999999\n007,2\n"))
+    read = ingest_edges(spark, str(path))
+    assert rows_of(read.pairs) == [("007", "2"), ("1", "2"), ("2", "99999999999999999999")]
+    read.release()
+    numbers = ingest_edges(spark, str(path), labels="integer", either_way=True)
+    assert rows_of(numbers.pairs) == [(1, 2), (2, 7)]
+    assert numbers.counts.rejected == {ingest.NOT_A_WHOLE_NUMBER: 1}
+    assert [row[1] for row in rows_of(numbers.rejected)] == [3]
+    numbers.release()
+
+
+def test_a_file_that_cannot_be_used_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    whole = gzip.compress("".join(f"{n} {n + 1}\n" for n in range(200_000)).encode())
+    cases = {
+        "cut.txt.gz": (whole[: len(whole) // 2], "cut short"),
+        "junk.bin": (bytes(range(256)) * 50, "none of its"),
+        "comments.txt": (b"# nothing\n\n", "no rows"),
+    }
+    for name, (content, message) in cases.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InvalidTable, match=message) as raised, spark_failures():
+            ingest_edges(spark, str(tmp_path / name))
+        assert str(tmp_path / name) in str(raised.value)
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "plain.gz").write_text("1 2\n")
+    for name, message in {"empty.txt": "empty", "absent.txt": "no such file", "plain.gz": "not a gzip file"}.items():
+        with pytest.raises(InvalidTable, match=message):
+            require_readable(str(tmp_path / name))
+
+
+@pytest.mark.slow
+def test_a_million_bad_rows_are_counted_and_kept(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("1 2\n" + "bad\n" * 1_000_000 + "2 3\n")
+    read = ingest_edges(spark, str(path))
+    assert read.counts.rejected == {ingest.TOO_FEW_COLUMNS: 1_000_000}
+    assert read.rejected.agg({"row": "max"}).collect()[0][0] == 1_000_001
+    read.release()
+
+
+def test_tables_of_subscriptions_come_in_as_on_one_machine(spark: SparkSession, tmp_path: Path) -> None:
+    csv = tmp_path / "t.csv"
+    csv.write_text('user,"channel",x\n1,tea,3\n2,"tea, green",4\n,b,1\n3,,\n1,tea,9\n')
+    jsonl = tmp_path / "t.jsonl"
+    jsonl.write_text('{"user": 1, "channel": "tea"}\n{"channel": 7}\nrubbish\n{"user": 3, "channel": 7}\n')
+    for path in (csv, jsonl):
+        read = ingest_subscriptions(spark, str(path), "user", "channel")
+        here = import_subscriptions(path, "table", "user", "channel")
+        assert rows_of(read.pairs) == here.interests.pairs()
+        assert (read.counts.rows, read.counts.duplicates) == (here.rows, here.duplicates)
+        assert [row[:2] for row in rows_of(read.rejected)] == [(row.source_file, row.row) for row in here.rejected]
+        with pytest.raises(InvalidTable, match="no column 'topic'"):
+            ingest_subscriptions(spark, str(path), "user", "topic")
+        read.release()
+
+
+def test_parquet_tables_come_in_with_row_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(1, "a"), (2, None), (1, "a")], "n int, t string").coalesce(1)
+    frame.write.parquet(str(tmp_path / "t"))
+    read = ingest_subscriptions(spark, str(tmp_path / "t"), "n", "t")
+    assert rows_of(read.pairs) == [(1, "a")]
+    assert (read.counts.duplicates, read.counts.rejects) == (1, 1)
+    assert [row[1] for row in rows_of(read.rejected)] == [2]
+    edges = ingest_edges(spark, str(tmp_path / "t"), labels="text")
+    assert rows_of(edges.pairs) == [("1", "a")]
+    read.release()
+    edges.release()
+
+
+def test_citeulike_comes_in_as_its_readme_counts(spark: SparkSession, data: Path) -> None:
+    path = data / "citeulike-a_users.dat.gz"
+    read, nodes = ingest_adjacency(spark, str(path))
+    assert (read.counts.rows, read.counts.kept, read.counts.rejects) == (5551, 204_986, 0)
+    assert nodes.count() == 5551
+    with gzip.open(path, "rt") as lines:
+        slow = {(node, int(topic)) for node, line in enumerate(lines) for topic in line.split()[1:]}
+    pairs = read.pairs.toArrow()
+    assert set(zip(pairs["node"].to_pylist(), pairs["topic"].to_pylist(), strict=True)) == slow
+    assert len({topic for _, topic in slow}) == 16_980
+    read.release()
+
+
+def test_rejects_of_adjacency_lines_leave_their_number_unused(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "users.dat"
+    path.write_text("2 10 11\n3 1\n1 12\nx\n0\n")
+    read, nodes = ingest_adjacency(spark, str(path))
+    here = import_subscriptions(path, "adjacency")
+    assert rows_of(read.pairs) == here.interests.pairs() == [(0, 10), (0, 11), (2, 12)]
+    assert rows_of(nodes) == [(0,), (2,), (4,)]
+    assert [row[1:3] for row in rows_of(read.rejected)] == [(row.row, row.reason) for row in here.rejected]
+    read.release()
+
+
+def test_what_spark_rejects_is_a_table_of_ours(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_bytes(b"1 2\n3\n\xff\n")
+    read = ingest_edges(spark, str(tmp_path / "edges.txt"))
+    read.rejected.coalesce(1).write.parquet(str(tmp_path / "rejected"))
+    columns = read_table(tmp_path / "rejected", ("source_file", "row", "reason", "text"))
+    assert len(columns["reason"].codes) == 2
+    read.release()
