@@ -1,4 +1,4 @@
-"""The greedy engine as a protocol node calls it: plain lists in, pairs out. Compiled code is loaded at the first call."""
+"""The greedy engine as a protocol node calls it: plain lists in, pairs out; loads compiled code when first called."""
 
 from __future__ import annotations
 
