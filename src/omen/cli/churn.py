@@ -43,7 +43,6 @@ def add_parser(commands: Any) -> None:
     _add_random(kinds)
     _add_lifetimes(kinds)
     add_google(kinds)
-    add_google(kinds)
 
 
 def _add_random(kinds: Any) -> None:
