@@ -18,6 +18,7 @@ class Sampling:
         self._random = randomness
         self._out = out
         self.view: dict[NodeId, tuple[Ref, int]] = {}
+        self._given_away: list[NodeId] = []
 
     def add(self, ref: Ref) -> None:
         """Take a node in, where there is room or it replaces its own former life."""
@@ -41,6 +42,7 @@ class Sampling:
         oldest = max(self.view, key=lambda node: (self.view[node][1], node))
         partner, _ = self.view.pop(oldest)
         entries = self._draw(self._config.shuffle_size - 1)
+        self._given_away = [ref.id for ref, _ in entries]
         self._out.send(partner, Shuffle(((self._book.ref, 0), *entries)))
 
     def on_shuffle(self, sender: NodeId, message: Shuffle) -> None:
@@ -51,7 +53,8 @@ class Sampling:
         self._merge(message.entries, [ref.id for ref, _ in reply])
 
     def on_reply(self, message: ShuffleReply) -> None:
-        self._merge(message.entries, [])
+        self._merge(message.entries, self._given_away)
+        self._given_away = []
 
     def _draw(self, count: int) -> tuple[tuple[Ref, int], ...]:
         nodes = sorted(self.view)
