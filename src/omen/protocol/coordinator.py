@@ -188,7 +188,9 @@ class Coordinator:
         while self.repairer.mending is None and self.docket.exe_q:
             event = self.docket.exe_q.pop(0)
             case = self.docket.cases.get(event)
-            if case is not None:
+            if case is not None and case.centre is not None and self._book.is_dead(case.centre.digest.ref):
+                del self.docket.cases[event]
+            elif case is not None:
                 self.repairer.begin(event, case)
 
     def finish(self, mending: Mending) -> None:
@@ -223,6 +225,11 @@ class Coordinator:
         """The repair has to wait for another's: let those queued here go first, and try again soon."""
         self.docket.standby[event] = self._book.id
         self._out.set_timer(("mend", "standby", event), self._config.answer_timeout)
+        self.process_exe_q()
+
+    def abandon(self, event: EventId) -> None:
+        """Whoever asked for this repair does not answer: it asks again, if it is still there."""
+        self.docket.cases.pop(event, None)
         self.process_exe_q()
 
     def _is_left_over(self, event: EventId, case: Case, mended: tuple[Ref, ...]) -> bool:

@@ -45,6 +45,7 @@ class Mending:
     gone: set[NodeId] = field(default_factory=set)
     inquiries: set[NodeId] = field(default_factory=set)
     open_links: dict[tuple[NodeId, NodeId], set[NodeId]] = field(default_factory=dict)
+    confirmed_by: set[NodeId] = field(default_factory=set)
     made: list[tuple[NodeId, NodeId]] = field(default_factory=list)
 
     def silent(self) -> list[NodeId]:

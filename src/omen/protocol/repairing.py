@@ -28,6 +28,8 @@ class Owner(Protocol):
 
     def put_off(self, event: EventId) -> None: ...
 
+    def abandon(self, event: EventId) -> None: ...
+
 
 class Repairer:
     """Runs the one mending under way. Everything it learns about other events goes to the docket."""
@@ -185,6 +187,7 @@ class Repairer:
         mending.tries = 0
         mending.answers = {}
         mending.open_links = {}
+        mending.confirmed_by = set()
         case = self._docket.cases.get(mending.event)
         if case is not None and mending.centre is None:
             for node, ref in case.reporters.items():
@@ -325,12 +328,20 @@ class Repairer:
             else:
                 self._ask_silent(mending)
         elif mending.tries >= self._config.attempts:
-            if self._config.remedies.redo_unconfirmed:
+            if self._is_centre_silent(mending):
+                self.mending = None
+                self._owner.abandon(mending.event)
+            elif self._config.remedies.redo_unconfirmed:
                 self._ask(mending)
             else:
                 self._finish(mending)
         else:
             self._propose(mending)
+
+    def _is_centre_silent(self, mending: Mending) -> bool:
+        """Whether the node to be linked has confirmed nothing: if it is there, it will ask again."""
+        centre = mending.centre
+        return centre is not None and centre.id not in mending.confirmed_by
 
     def _link(self, mending: Mending) -> None:
         self._enter(LINKING, mending)
@@ -366,6 +377,7 @@ class Repairer:
             self._ask(mending)
             return
         ends.add(sender)
+        mending.confirmed_by.add(sender)
         if len(ends) == 2:
             del mending.open_links[pair]
         if mending.stage == LINKING and not mending.open_links:

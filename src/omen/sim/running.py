@@ -213,8 +213,11 @@ class Run:
         self.outcome.repairs.append(Repair(time, event, labels[event.node], labels[node], shadow, links))
 
     def _pull_triggers(self, node: NodeId, event: EventId, step: str) -> None:
+        pulled: list[EventSpec] = []
         for trigger in list(self._triggers):
-            if trigger.on == step and self.population.place(trigger.of or "") == event.node:
+            # The same trigger twice is for the next coordinator that gets as far.
+            if trigger.on == step and trigger not in pulled and self.population.place(trigger.of or "") == event.node:
+                pulled.append(trigger)
                 self._triggers.remove(trigger)
                 if trigger.after_ms:
                     self._do_later(trigger, to_time(trigger.after_ms, MILLISECOND), node)

@@ -19,7 +19,7 @@ from omen.sim.world import generator_for
 BURSTS = 4
 SPREAD_S = 0.3
 FEWEST_NODES = 5
-TROUBLES = ("crash", "crash", "killing", "killing", "join", "between", "leave", "change", "back")
+TROUBLES = ("crash", "crash", "killing", "killing", "row", "join", "between", "leave", "change", "back")
 
 
 class Draft:
@@ -64,7 +64,7 @@ class Draft:
             left -= self.draw_trouble(burst, at, left)
 
     def draw_trouble(self, burst: int, at: float, allowed: int) -> int:
-        """One or two things that happen about the same time; how many."""
+        """Something that happens, or a few things about the same time; how many."""
         kind = self.random.choice(TROUBLES)
         few = len(self.present) <= FEWEST_NODES
         if kind == "change":
@@ -77,8 +77,9 @@ class Draft:
         elif kind == "leave":
             self.events.append(EventSpec(burst, at, leave=self.lose_one()))
         elif kind == "killing" and allowed > 1:
-            self.kill_coordinator(burst, at)
-            return 2
+            return self.kill_coordinators(burst, at, allowed)
+        elif kind == "row" and allowed > 1:
+            return self.lose_a_row(burst, at, allowed)
         elif kind == "between" and allowed > 1:
             self.join_between(burst, at)
             return 2
@@ -104,12 +105,27 @@ class Draft:
         place = None if name in self.nodes else self.places[name]
         self.events.append(EventSpec(burst, at, join=name, topics=self.draw_topics(), place=place))
 
-    def kill_coordinator(self, burst: int, at: float) -> None:
+    def lose_a_row(self, burst: int, at: float, allowed: int) -> int:
+        """Nodes that follow each other on the circle are lost together, coordinators among them."""
+        count = min(self.random.randint(2, allowed), len(self.present) - FEWEST_NODES + 1)
+        order = sorted(self.present, key=lambda name: self.places[name])
+        first = self.random.randrange(len(order))
+        for step in range(count):
+            name = order[(first + step) % len(order)]
+            self.present.remove(name)
+            self.absent.append(name)
+            self.events.append(EventSpec(burst, at, crash=name))
+        return count
+
+    def kill_coordinators(self, burst: int, at: float, allowed: int) -> int:
+        """Whoever mends is lost at a step of its work, and now and then the next one too."""
         lost = self.lose_one()
+        kills = 2 if allowed > 2 and self.random.randrange(2) else 1
         after = self.random.choice((0.0, 0.0, 1.0, 4.0, 15.0))
         step = self.random.choice(STEPS)
         self.events.append(EventSpec(burst, at, crash=lost))
-        self.events.append(EventSpec(burst, on=step, of=lost, after_ms=after, crash=COORDINATOR))
+        self.events += [EventSpec(burst, on=step, of=lost, after_ms=after, crash=COORDINATOR)] * kills
+        return 1 + kills
 
     def join_between(self, burst: int, at: float) -> None:
         """Somebody takes a place between a lost node and whoever is to mend for it, before, while or after it does."""
