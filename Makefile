@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format bench lock clean
+.PHONY: help setup test search demo lint format bench lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -20,6 +20,9 @@ demo: setup  ## the whole story, small
 
 test: setup  ## all tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+search: setup  ## look for trouble: 200 small random worlds, each healed from all that happens in it
+	@$(BIN)/python -m omen.sim.search --worlds 200 --workers $(WORKERS)
 
 lint: setup  ## style, types and the direction of imports
 	@$(BIN)/ruff check .

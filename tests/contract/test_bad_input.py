@@ -284,13 +284,22 @@ CHURN_FIELDS = (
     st.sampled_from(["1", "2", "3", "9", "ann", "0_1", "", str(2**70)]),
     st.sampled_from(["", "[]", '"[""tea""]"', '"[""tea"", ""rye""]"', "[1]", "[null]", "{}", "tea", "[[", "1"]),
 )
+EVENTS = (
+    "leave,1,",
+    "crash,2,",
+    "leave,9,",
+    "join,1,",
+    'join,9,"[""tea""]"',
+    'resubscribe,3,"[""rye""]"',
+    "resubscribe,2,[]",
+)
 TRACES = st.one_of(
     st.lists(st.tuples(*CHURN_FIELDS), max_size=4).map(
         lambda rows: "\n".join(["seq,time_s,event,node,topics", *map(",".join, rows)]).encode()
     ),
-    st.lists(st.tuples(*CHURN_FIELDS[2:]), max_size=4).map(
-        lambda rows: "\n".join(
-            ["seq,time_s,event,node,topics", *(f"{i},{i},{','.join(row)}" for i, row in enumerate(rows))]
+    st.lists(st.sampled_from(EVENTS), max_size=6).map(
+        lambda events: "\n".join(
+            ["seq,time_s,event,node,topics", *(f"{i},{i // 2},{event}" for i, event in enumerate(events))]
         ).encode()
     ),
     st.lists(COLUMN, min_size=5, max_size=5).map(

@@ -18,7 +18,7 @@ from omen.cli.main import main
 from omen.runs import ALGORITHMS
 
 SYNTH = "workload synth --nodes 60 --topics 12 --popularity zipf:1 --sizes uniform:1:6 --seed 3"
-COMMANDS = ("demo", "workload", "workload synth", "workload import", "design", "check", "export", "compile")
+COMMANDS = ("demo", "workload", "workload synth", "workload import", "design", "check", "simulate", "export", "compile")
 
 
 def run(words: str, *more: object) -> int:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from omen.cli import checking, churn, compiling, demo, designing, exporting, mending, replaying, workload
+from omen.cli import checking, churn, compiling, demo, designing, exporting, mending, replaying, simulating, workload
 from omen.errors import OmenError
 
 BAD_INPUT = 2
@@ -50,7 +50,7 @@ def make_parser() -> Parser:
     parser = Parser(prog="omen", description="Topic-connected overlays for publish/subscribe.", epilog=EPILOG)
     parser.add_argument("--version", action=ShowVersion, nargs=0, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
-    for module in (demo, workload, churn, designing, checking, replaying, mending, exporting, compiling):
+    for module in (demo, workload, churn, designing, checking, replaying, mending, simulating, exporting, compiling):
         module.add_parser(commands)
     return parser
 

@@ -6,13 +6,14 @@ Light on purpose: the command line reads the declarations without loading numpy 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from omen import mend
-from omen.design.options import suggest
+from omen.design.options import Option, suggest
 from omen.errors import InvalidInput
+from omen.mend import options as mend_options
 from omen.mend.options import Setting, resolve
 
 if TYPE_CHECKING:
@@ -64,12 +65,12 @@ class SystemKind:
 
     `build(interests, overlay, workload, options)` starts one with the interests of the nodes present; `workload` is
     where nodes that come without a list have their topics from. `restore(data, workload, options)` goes on from what
-    was saved. Options are resolved ones.
+    was saved; None: this system is not saved, a replay of it that was killed starts over. Options are resolved ones.
     """
 
     name: str
     build: Callable[[Interests, Overlay | None, Interests, Mapping[str, Any]], System]
-    restore: Callable[[bytes, Interests, Mapping[str, Any]], System]
+    restore: Callable[[bytes, Interests, Mapping[str, Any]], System] | None
     options: tuple[Setting, ...]
     summary: str
     paper: str
@@ -122,12 +123,37 @@ def _restore(name: str, data: bytes, workload: Interests, options: Mapping[str, 
     return MaintainedSystem(mend.resume_maintainer(name, decode_snapshot(data), workload=workload, **options))
 
 
+def _build_omen(
+    interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
+) -> System:
+    from omen.runs.simulated import build_omen
+
+    return build_omen(interests, overlay, workload, options)
+
+
+OMEN = SystemKind(
+    "omen",
+    _build_omen,
+    None,
+    (
+        mend_options.RHO,
+        replace(mend_options.LAMBDA, default=5),
+        mend_options.BACKUPS,
+        replace(mend_options.COMPONENTS, choices=("halo", "literal"), default="halo"),
+        mend_options.SEED,
+        Option("resilience", int, 3, 1, 64, "L: concurrent losses survived, predecessors and successors kept"),
+        Option("gap_rounds", int, 1, 0, 1_000_000, "gossip rounds that a gap of the trace is cut to"),
+    ),
+    "the nodes mend by themselves, in the simulator",
+    "Chen, Vitenberg, Jacobsen 2016",
+)
+
 SYSTEMS: dict[str, SystemKind] = {
     kind.name: SystemKind(
         kind.name, partial(_build, kind.name), partial(_restore, kind.name), kind.options, kind.summary, kind.paper
     )
     for kind in mend.MAINTAINERS.values()
-}
+} | {OMEN.name: OMEN}
 
 
 def find_system(name: str) -> SystemKind:

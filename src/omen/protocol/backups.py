@@ -1,0 +1,94 @@
+"""Backup sets from what one node knows: the four rules of the papers, over descriptors instead of arrays.
+
+`pd-weight` is shadows Alg. 12, `greedy-weight` Alg. 11; `pd-cover` and `greedy-cover` are the forms of omen 4.2. A node
+sees only its own choices, so a candidate's weight is its links plus the backup sets it already serves in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from fractions import Fraction
+
+from omen.protocol.events import NodeId, Randomness, Topic
+
+Weights = Mapping[NodeId, int]
+
+
+def build_backups(
+    topics: Set[Topic],
+    candidates: Mapping[NodeId, Set[Topic]],
+    weights: Weights,
+    coverage: int,
+    rule: str,
+    randomness: Randomness,
+) -> list[NodeId]:
+    """`coverage` disjoint covers of `topics` out of `candidates`, each as complete as the candidates allow."""
+    shared = {node: topics & theirs for node, theirs in candidates.items() if topics & theirs}
+    chosen: list[NodeId] = []
+    for _ in range(coverage):
+        cover = RULES[rule](topics, shared, weights, randomness)
+        if not cover:
+            break
+        chosen.extend(cover)
+        for node in cover:
+            del shared[node]
+    return sorted(chosen)
+
+
+def _cover_primal_dual(
+    topics: Set[Topic], shared: Mapping[NodeId, Set[Topic]], weights: Weights, randomness: Randomness, by_weight: bool
+) -> list[NodeId]:
+    """Pick an uncovered topic at random, then its lightest subscriber (or the one that covers most), until done."""
+    subscribers: dict[Topic, list[NodeId]] = {}
+    for node in sorted(shared):
+        for topic in shared[node]:
+            subscribers.setdefault(topic, []).append(node)
+    weight = {node: weights.get(node, 0) for node in shared}
+    rest = sorted(topic for topic in topics if topic in subscribers)
+    uncovered = set(rest)
+    cover: list[NodeId] = []
+    while rest:
+        topic = rest[randomness.randrange(len(rest))]
+        open_to = subscribers[topic]
+        if by_weight:
+            best = min(open_to, key=lambda node: (weight[node], node))
+            price = weight[best]
+            for node in open_to:
+                weight[node] -= price
+        else:
+            best = min(open_to, key=lambda node: (-len(shared[node] & uncovered), node))
+        cover.append(best)
+        uncovered -= shared[best]
+        rest = [topic for topic in rest if topic in uncovered]
+    return cover
+
+
+def _cover_greedily(
+    topics: Set[Topic], shared: Mapping[NodeId, Set[Topic]], weights: Weights, _: Randomness, by_weight: bool
+) -> list[NodeId]:
+    """Take the node with the least weight for each topic it newly covers (or the one that covers most), until done."""
+    uncovered = set(topics)
+    left = dict(shared)
+    cover: list[NodeId] = []
+    while uncovered and left:
+        gains = {node: len(theirs & uncovered) for node, theirs in left.items()}
+        open_to = [node for node, gain in gains.items() if gain]
+        if not open_to:
+            break
+        if by_weight:
+            best = min(open_to, key=lambda node: (Fraction(weights.get(node, 0), gains[node]), node))
+        else:
+            best = min(open_to, key=lambda node: (-gains[node], node))
+        cover.append(best)
+        uncovered -= left.pop(best)
+    return cover
+
+
+_Rule = Callable[[Set[Topic], Mapping[NodeId, Set[Topic]], Weights, Randomness], Sequence[NodeId]]
+
+RULES: dict[str, _Rule] = {
+    "pd-weight": lambda t, s, w, r: _cover_primal_dual(t, s, w, r, by_weight=True),
+    "pd-cover": lambda t, s, w, r: _cover_primal_dual(t, s, w, r, by_weight=False),
+    "greedy-weight": lambda t, s, w, r: _cover_greedily(t, s, w, r, by_weight=True),
+    "greedy-cover": lambda t, s, w, r: _cover_greedily(t, s, w, r, by_weight=False),
+}

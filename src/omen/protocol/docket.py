@@ -1,0 +1,50 @@
+"""The events a node knows of and has not seen handled: what is queued, what it stands by for, what it knows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from omen.protocol.events import NodeId
+from omen.protocol.mending import Loss
+from omen.protocol.messages import Descriptor, EventId, Ref
+
+HANDLED_AT_MOST = 256
+
+
+@dataclass(slots=True)
+class Case:
+    """Everything gathered about an event, whoever ends up handling it."""
+
+    loss: Loss
+    centre: Descriptor | None = None
+    reporters: dict[NodeId, Ref] = field(default_factory=dict)
+    inquirers: dict[NodeId, Ref] = field(default_factory=dict)
+    client: Ref | None = None
+
+
+class Docket:
+    """`exe_q`: to be handled here, longest waiting first. `standby`: someone else's to do, and whose (Alg. 5)."""
+
+    def __init__(self) -> None:
+        self.exe_q: list[EventId] = []
+        self.standby: dict[EventId, NodeId] = {}
+        self.cases: dict[EventId, Case] = {}
+        self.handled: dict[EventId, dict[NodeId, Ref]] = {}
+
+    def case(self, event: EventId) -> Case:
+        """What is known of an event, from nothing on."""
+        return self.cases.setdefault(event, Case(Loss(event)))
+
+    def collect(self, event: EventId, mended: Iterable[Ref]) -> None:
+        """The event is handled, these former neighbours heard: forget all but that, and that in time (gcChurnEvent)."""
+        self.standby.pop(event, None)
+        self.cases.pop(event, None)
+        if event in self.exe_q:
+            self.exe_q.remove(event)
+        self.remember(event, mended)
+
+    def remember(self, event: EventId, mended: Iterable[Ref]) -> None:
+        if event not in self.handled and len(self.handled) >= HANDLED_AT_MOST:
+            del self.handled[next(iter(self.handled))]
+        self.handled.setdefault(event, {}).update({ref.id: ref for ref in mended})

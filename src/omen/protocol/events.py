@@ -1,0 +1,122 @@
+"""What a core is told (past tense) and what it asks for (imperative). Both drivers speak exactly these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+Time = int  # microseconds
+NodeId = int  # a node's place on the identifier circle
+Topic = int  # a topic's key
+
+MILLISECOND = 1_000
+SECOND = 1_000_000
+
+TimerKey = Hashable
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message came in. `sender` is who the driver knows it is from."""
+
+    sender: NodeId
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    key: TimerKey
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLost:
+    """A peer this node is connected to is gone. `incarnation` None: whichever was known."""
+
+    peer: NodeId
+    incarnation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Change the node's own topics: what is added and what is dropped."""
+
+    added: tuple[Topic, ...] = ()
+    dropped: tuple[Topic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Depart:
+    """Leave in good order."""
+
+
+Command = Subscribe | Depart
+Input = Received | TimerFired | PeerLost | Command
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    to: NodeId
+    address: str
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Fire `key` after `delay`; setting a key again replaces it."""
+
+    key: TimerKey
+    delay: Time
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Keep a connection to this peer, and say so when it is lost."""
+
+    peer: NodeId
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    peer: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Something the world around the node may want to know: a link came up, an event was handled, the node has left."""
+
+    what: str
+    detail: Any = None
+
+
+Output = Send | SetTimer | Connect | Disconnect | Notify
+
+
+class Core(Protocol):
+    """A node without I/O."""
+
+    def start(self, now: Time) -> Sequence[Output]: ...
+
+    def handle(self, event: Input, now: Time) -> Sequence[Output]: ...
+
+
+class Randomness(Protocol):
+    """What a core draws from: the driver hands in one generator a node, derived from (seed, node)."""
+
+    def randrange(self, stop: int, /) -> int: ...
+
+    def sample(self, population: Sequence[Item], k: int, /) -> list[Item]: ...
+
+    def shuffle(self, x: list[Any], /) -> None: ...
+
+    def random(self) -> float: ...
+
+
+Engine = Callable[
+    [Sequence[Sequence[int]], Sequence[Sequence[int]], Sequence[int], float, int],
+    list[tuple[int, int]],
+]
+"""The greedy engine as a node sees it: (topics of each node, its component label in each, degrees, rho, centre or -1)
+-> new links as pairs of positions. Handed in by the driver: a node loads compiled code only when it first mends."""

@@ -1,0 +1,160 @@
+"""The gossip exchange (omen Alg. 3): digests first, then only what the other lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from omen.protocol.book import Book, is_newer
+from omen.protocol.config import Config
+from omen.protocol.events import NodeId, Randomness
+from omen.protocol.links import Links
+from omen.protocol.messages import Descriptor, Details, Digest, Offer, Ref, Status, Want
+from omen.protocol.outbox import Outbox
+from omen.protocol.ring import Ring
+from omen.protocol.sampling import Sampling
+from omen.protocol.views import Views
+
+
+class Gossip:
+    """Swaps what it knows with peers from ring and view; `ring_changed`: somebody nearer on the circle came up."""
+
+    def __init__(
+        self,
+        book: Book,
+        ring: Ring,
+        views: Views,
+        links: Links,
+        sampling: Sampling,
+        config: Config,
+        randomness: Randomness,
+        out: Outbox,
+    ) -> None:
+        self._book = book
+        self._ring = ring
+        self._views = views
+        self._links = links
+        self._sampling = sampling
+        self._config = config
+        self._random = randomness
+        self._out = out
+        self.ring_changed = False
+        self.on_reborn: Callable[[Ref], None] = lambda former: None
+
+    def exchange(self) -> None:
+        """Once a round: shuffle, swap digests with a peer from ring or view, forget who is of no use."""
+        self._views.next_round()
+        self._views.select_view()
+        self._sampling.shuffle()
+        partner = self._choose_partner()
+        if partner is not None:
+            self.offer(partner)
+        self.fetch_predecessors()
+        if not self._config.global_view:
+            self._book.retain({*self._ring.members, *self._links.links, *self._views.get_view()})
+
+    def offer(self, to: Ref) -> None:
+        """Open an exchange."""
+        self._out.send(to, Offer(self._buffer(), (), reply=False))
+
+    def meet(self, ref: Ref) -> None:
+        """Somebody on the circle was named."""
+        member = self._ring.members.get(ref.id)
+        if member is not None and member.incarnation < ref.incarnation:
+            self.on_reborn(member)
+        if self._ring.consider(ref):
+            self.ring_changed = True
+
+    def _choose_partner(self) -> Ref | None:
+        ring = sorted(self._ring.members)
+        view = sorted(node for node in self._views.get_view() if node in self._book.known)
+        if view and (not ring or self._random.randrange(2)):
+            return self._book.known[view[self._random.randrange(len(view))]].digest.ref
+        return self._ring.members[ring[self._random.randrange(len(ring))]] if ring else None
+
+    def _buffer(self) -> tuple[Digest, ...]:
+        """Self, view and random sample (Alg. 3 line 3), each as a digest."""
+        nodes = {*self._views.get_view(), *self._ring.members}
+        known = self._book.known
+        digests = [known[node].digest for node in sorted(nodes) if node in known]
+        have = {digest.ref.id for digest in digests}
+        strangers = [
+            *(ref for node, ref in sorted(self._ring.members.items()) if node not in have),
+            *(ref for node, (ref, _) in sorted(self._sampling.view.items()) if node not in have and node not in nodes),
+        ]
+        return (self._book.me.digest, *digests, *(Digest(ref, 0, 0) for ref in strangers))
+
+    def on_offer(self, sender: NodeId, message: Offer) -> None:
+        want: list[NodeId] = []
+        known = self._book.known
+        curious = self._views.is_unsettled()
+        for digest in message.digests:
+            ref = digest.ref
+            node = ref.id
+            if self._ring.reaches(node):
+                self.meet(ref)
+            have = known.get(node)
+            if have is not None:
+                if have.digest is not digest and is_newer(digest, have.digest) and not self._book.is_dead(ref):
+                    want.append(node)
+            elif (self._is_useful(node) or (curious and self._views.is_unseen(digest))) and self._book.lacks(digest):
+                want.append(node)
+        reply_to = message.digests[0].ref if message.digests else None
+        if reply_to is None or reply_to.id != sender:
+            return
+        if not message.reply:
+            self._out.send(reply_to, Offer(self._buffer(), tuple(want), reply=True))
+        elif want:
+            self._out.send(reply_to, Want(self._book.ref, tuple(want)))
+        self._give(reply_to, message.want)
+
+    def _is_useful(self, node: NodeId) -> bool:
+        return node in self._ring.members or node in self._links.links
+
+    def on_want(self, message: Want) -> None:
+        self._give(message.asker, message.ids)
+
+    def _give(self, to: Ref, ids: Iterable[NodeId]) -> None:
+        found = [descriptor for node in ids if (descriptor := self._book.get(node)) is not None]
+        if found:
+            self._out.send(to, Details(tuple(found)))
+
+    def learn(self, descriptors: Iterable[Descriptor]) -> None:
+        news = []
+        for descriptor in descriptors:
+            self._look_for_former_life(descriptor.digest.ref)
+            if self._book.learn(descriptor):
+                news.append(descriptor.digest.ref.id)
+            self._views.remember_seen(descriptor.digest)
+            self.meet(descriptor.digest.ref)
+        if news:
+            self._views.note_news(news)
+            self._views.select_view()
+
+    def _look_for_former_life(self, ref: Ref) -> None:
+        """A node that is back has been gone: its loss is a loss even if nobody saw it."""
+        known = self._book.known.get(ref.id)
+        if known is not None and known.digest.ref.incarnation < ref.incarnation:
+            self.on_reborn(known.digest.ref)
+        link = self._links.links.get(ref.id)
+        if link is not None and link.ref.incarnation < ref.incarnation:
+            self.on_reborn(link.ref)
+
+    def fetch_predecessors(self) -> None:
+        for node in self._ring.get_preds():
+            if node not in self._book.known:
+                self._out.send(self._ring.members[node], Want(self._book.ref, (node,)))
+
+    def on_status(self, sender: NodeId, message: Status) -> None:
+        digest = message.digest
+        known = self._book.known.get(digest.ref.id)
+        same_topics = known is not None and (known.digest.ref, known.digest.topics_version) == (
+            digest.ref,
+            digest.topics_version,
+        )
+        if known is not None and same_topics:
+            self.learn((Descriptor(digest, known.topics, message.neighbours),))
+        elif self._book.lacks(digest):
+            self._out.send(digest.ref, Want(self._book.ref, (digest.ref.id,)))
+        link = self._links.links.get(sender)
+        if link is not None:
+            link.successors = message.successors

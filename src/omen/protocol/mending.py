@@ -1,0 +1,193 @@
+"""One repair under way: whose loss, who is asked, what they answered, which links come of it (omen Alg. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from omen.protocol.events import Engine, NodeId, Topic
+from omen.protocol.messages import Answer, EventId, Ref
+
+WAITING, GATHERING, ASKING, LINKING, FINISHING = "waiting", "gathering", "asking", "linking", "finishing"
+
+
+@dataclass(slots=True)
+class Loss:
+    """A node that is gone (or a topic list it gave up), and what is known of its former neighbours.
+
+    `known` is false for a linked loss as long as its own coordinator has not told who its neighbours were.
+    """
+
+    event: EventId
+    topics: set[Topic] = field(default_factory=set)
+    neighbours: dict[NodeId, Ref] = field(default_factory=dict)
+    backups: dict[NodeId, Ref] = field(default_factory=dict)
+    known: bool = True
+
+
+@dataclass(slots=True)
+class Mending:
+    """The state of one repair. `centre`: the node to be linked (join, added topics); None for a loss."""
+
+    event: EventId
+    centre: Ref | None
+    topics: set[Topic]
+    losses: dict[NodeId, Loss] = field(default_factory=dict)
+    members: dict[NodeId, Ref] = field(default_factory=dict)
+    former: set[NodeId] = field(default_factory=set)
+    answers: dict[NodeId, Answer] = field(default_factory=dict)
+    asked: tuple[Topic, ...] = ()
+    stage: str = WAITING
+    attempt: int = 0
+    tries: int = 0
+    walks: int = 0
+    walked: bool = False
+    gone: set[NodeId] = field(default_factory=set)
+    inquiries: set[NodeId] = field(default_factory=set)
+    open_links: dict[tuple[NodeId, NodeId], set[NodeId]] = field(default_factory=dict)
+    confirmed_by: set[NodeId] = field(default_factory=set)
+    made: list[tuple[NodeId, NodeId]] = field(default_factory=list)
+
+    def silent(self) -> list[NodeId]:
+        """Members that have not answered yet."""
+        return sorted(node for node in self.members if node not in self.answers)
+
+    def uncovered(self) -> list[Topic]:
+        """For a join: the topics in which no member that answered can take the newcomer in."""
+        if self.centre is None:
+            return []
+        has = 0
+        for answer in self.answers.values():
+            has |= self._anchored(answer)
+        return [topic for position, topic in enumerate(self.asked) if not has >> position & 1]
+
+    def _anchored(self, answer: Answer) -> int:
+        """The topics in which a member can take the newcomer in, as bits.
+
+        One that waits to be linked itself stands for nobody else, so two newcomers must not both count on each other:
+        the one with the higher place may count on the lower.
+        """
+        mine = int.from_bytes(answer.mine, "little")
+        assert self.centre is not None
+        if answer.me.id < self.centre.id:
+            return mine
+        return mine & ~int.from_bytes(answer.unsettled, "little")
+
+    def is_outrun(self) -> bool:
+        """Whether a topic is left in which another newcomer, higher on the circle, is about to be linked."""
+        missing = to_bits(self.asked, self.uncovered())
+        return any(common_positions(missing, answer.unsettled) for answer in self.answers.values())
+
+    def add_loss(self, loss: Loss) -> None:
+        """A linked loss becomes part of this event: its former neighbours and topics come in."""
+        present = self.losses.setdefault(loss.event.node, loss)
+        present.topics |= loss.topics
+        present.neighbours.update(loss.neighbours)
+        present.known |= loss.known
+        self.topics |= loss.topics
+        for node, ref in loss.neighbours.items():
+            if node not in self.losses:
+                self.members[node] = ref
+                self.former.add(node)
+        for node, ref in loss.backups.items():
+            if node not in self.losses:
+                self.members.setdefault(node, ref)
+        self.members.pop(loss.event.node, None)
+        self.answers.pop(loss.event.node, None)
+        self.former.discard(loss.event.node)
+
+    def plan(self, engine: Engine, rho: float, halo: bool) -> list[tuple[NodeId, NodeId]]:
+        """Run the greedy engine on the shadow set; the links that make it topic-connected."""
+        nodes = sorted(node for node in self.members if node in self.answers)
+        if self.centre is not None:
+            nodes = sorted({*nodes, self.centre.id})
+            topics_of, labels_of = self._attach(nodes)
+        else:
+            topics_of, labels_of = self._pieces(nodes, halo)
+        degrees = [self.answers[node].degree if node in self.answers else 0 for node in nodes]
+        centre = nodes.index(self.centre.id) if self.centre is not None else -1
+        pairs = engine(topics_of, labels_of, degrees, rho, centre)
+        return [(nodes[one], nodes[other]) for one, other in pairs]
+
+    def _attach(self, nodes: Sequence[NodeId]) -> tuple[list[list[int]], list[list[int]]]:
+        """Before a join all present subscribers of a topic are one piece; the newcomer is another."""
+        assert self.centre is not None
+        newcomer = self.centre.id
+        everything = list(range(len(self.asked)))
+        topics_of = [
+            everything if node == newcomer else _positions(self._anchored(self.answers[node])) for node in nodes
+        ]
+        labels_of = [[int(node == newcomer)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)]
+        return topics_of, labels_of
+
+    def _pieces(self, nodes: Sequence[NodeId], halo: bool) -> tuple[list[list[int]], list[list[int]]]:
+        """The piece of each member in each topic, by the links that the members named.
+
+        A backup whose visible piece of a topic holds no former neighbour is left out of that topic: every piece the
+        loss broke off holds one, so joining theirs is enough, and joining more only costs links.
+        """
+        topics_of = [positions(self.answers[node].mine) for node in nodes]
+        parents: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
+        inside = set(nodes)
+        for node, topics in zip(nodes, topics_of, strict=True):
+            for topic in topics:
+                parents[topic].setdefault(node, node)
+            for other, bits in self.answers[node].links:
+                if other in self.losses or (not halo and other not in inside):
+                    continue
+                for topic in common_positions(self.answers[node].mine, bits):
+                    _unite(parents[topic], node, other)
+        broken_off = [
+            {_find(parent, node) for node in self.former if node in parent and node in inside} for parent in parents
+        ]
+        labelled = [
+            [(topic, root) for topic in topics if (root := _find(parents[topic], node)) in broken_off[topic]]
+            for node, topics in zip(nodes, topics_of, strict=True)
+        ]
+        return [[topic for topic, _ in row] for row in labelled], [[root for _, root in row] for row in labelled]
+
+
+def _find(piece: dict[NodeId, NodeId], node: NodeId) -> NodeId:
+    root = node
+    while piece[root] != root:
+        root = piece[root]
+    while piece[node] != root:
+        piece[node], node = root, piece[node]
+    return root
+
+
+def _unite(piece: dict[NodeId, NodeId], one: NodeId, other: NodeId) -> None:
+    piece.setdefault(one, one)
+    piece.setdefault(other, other)
+    one, other = _find(piece, one), _find(piece, other)
+    if one != other:
+        piece[max(one, other)] = min(one, other)
+
+
+def to_bits(asked: Sequence[Topic], topics: Iterable[Topic]) -> bytes:
+    """Which of the asked topics are among these, as bits, the first topic lowest."""
+    has = topics if isinstance(topics, (set, frozenset)) else set(topics)
+    value = 0
+    for position, topic in enumerate(asked):
+        if topic in has:
+            value |= 1 << position
+    return value.to_bytes((len(asked) + 7) // 8, "little")
+
+
+def positions(bits: bytes) -> list[int]:
+    """The positions of the bits that are set."""
+    return _positions(int.from_bytes(bits, "little"))
+
+
+def common_positions(one: bytes, other: bytes) -> list[int]:
+    """The positions set in both."""
+    return _positions(int.from_bytes(one, "little") & int.from_bytes(other, "little"))
+
+
+def _positions(value: int) -> list[int]:
+    found = []
+    while value:
+        lowest = value & -value
+        found.append(lowest.bit_length() - 1)
+        value ^= lowest
+    return found

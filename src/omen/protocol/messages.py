@@ -1,0 +1,283 @@
+"""Everything nodes say to each other, and its wire form: msgpack, fields as a list, a small number for the kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from omen.protocol.events import NodeId, Topic
+
+
+class Ref(msgspec.Struct, frozen=True, array_like=True):
+    """How to reach a node, and which of its lives is meant."""
+
+    id: NodeId
+    incarnation: int
+    address: str
+
+
+class Digest(msgspec.Struct, frozen=True, array_like=True):
+    """A node in a few bytes: enough to see whether one's knowledge of it is old."""
+
+    ref: Ref
+    topics_version: int
+    links_version: int
+
+
+class Descriptor(msgspec.Struct, frozen=True, array_like=True):
+    """What one node knows of another."""
+
+    digest: Digest
+    topics: tuple[Topic, ...]
+    neighbours: tuple[Ref, ...]
+
+
+class EventId(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A simple churn event (omen 5): which node, in which life, did what."""
+
+    node: NodeId
+    incarnation: int
+    kind: str  # "leave", "join" or "change"
+    version: int = 0
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """Base of all messages."""
+
+
+class Shuffle(Message, frozen=True, array_like=True, tag=1):
+    entries: tuple[tuple[Ref, int], ...]
+
+
+class ShuffleReply(Message, frozen=True, array_like=True, tag=2):
+    entries: tuple[tuple[Ref, int], ...]
+
+
+class Offer(Message, frozen=True, array_like=True, tag=3):
+    """T-Man's buffer as digests (Alg. 3 line 3); `want` asks for the descriptors behind digests seen before."""
+
+    digests: tuple[Digest, ...]
+    want: tuple[NodeId, ...]
+    reply: bool
+
+
+class Details(Message, frozen=True, array_like=True, tag=4):
+    descriptors: tuple[Descriptor, ...]
+
+
+class Want(Message, frozen=True, array_like=True, tag=5):
+    asker: Ref
+    ids: tuple[NodeId, ...]
+
+
+class Locate(Message, frozen=True, array_like=True, tag=6):
+    """Who follows this place on the circle?"""
+
+    asker: Ref
+    nonce: int
+    target: NodeId
+
+
+class Located(Message, frozen=True, array_like=True, tag=7):
+    nonce: int
+    target: NodeId
+    nodes: tuple[Ref, ...]
+
+
+class Status(Message, frozen=True, array_like=True, tag=8):
+    """A node tells its successors and neighbours who its neighbours and successors are now; topics only by version."""
+
+    digest: Digest
+    neighbours: tuple[Ref, ...]
+    successors: tuple[Ref, ...]
+
+
+class LinkOpen(Message, frozen=True, array_like=True, tag=10):
+    descriptor: Descriptor
+    successors: tuple[Ref, ...]
+
+
+class LinkOk(Message, frozen=True, array_like=True, tag=11):
+    descriptor: Descriptor
+    successors: tuple[Ref, ...]
+
+
+class LinkSeen(Message, frozen=True, array_like=True, tag=12):
+    pass
+
+
+class LinkClose(Message, frozen=True, array_like=True, tag=13):
+    incarnation: int
+
+
+class Report(Message, frozen=True, array_like=True, tag=20):
+    """A former neighbour of a lost node names itself to the coordinator."""
+
+    event: EventId
+    reporter: Ref
+    topics: tuple[Topic, ...]
+
+
+class Reported(Message, frozen=True, array_like=True, tag=21):
+    event: EventId
+
+
+class Ask(Message, frozen=True, array_like=True, tag=22):
+    """The coordinator asks a member of the shadow set what it and its neighbours have of these topics.
+
+    `lost` are gone; `fading` still are there, but about to leave or to give these topics up.
+    """
+
+    asker: Ref
+    event: EventId
+    attempt: int
+    topics: tuple[Topic, ...]
+    lost: tuple[Ref, ...]
+    fading: tuple[NodeId, ...]
+
+
+class Answer(Message, frozen=True, array_like=True, tag=23):
+    """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a loss.
+
+    `unsettled`: those of `mine` in which this node waits to be linked itself. `leaving`: do not count on it.
+    """
+
+    event: EventId
+    attempt: int
+    me: Ref
+    topics_version: int
+    mine: bytes
+    unsettled: bytes
+    degree: int
+    links: tuple[tuple[NodeId, bytes], ...]
+    former: bool
+    leaving: bool
+
+
+class Inquire(Message, frozen=True, array_like=True, tag=24):
+    """One coordinator asks another for the former neighbours of a loss that was linked to its own."""
+
+    asker: Ref
+    event: EventId
+    lost: EventId
+    neighbours: tuple[Ref, ...]
+    topics: tuple[Topic, ...]
+
+
+class Inherit(Message, frozen=True, array_like=True, tag=25):
+    """The answer: bring these in, or (`lead` false) wait, for the other event comes first."""
+
+    event: EventId
+    lost: EventId
+    known: bool
+    lead: bool
+    neighbours: tuple[Ref, ...]
+    topics: tuple[Topic, ...]
+
+
+class Propose(Message, frozen=True, array_like=True, tag=26):
+    asker: Ref
+    event: EventId
+    attempt: int
+    other: Ref
+
+
+class Confirmed(Message, frozen=True, array_like=True, tag=27):
+    """A proposed link is up; `topics_version` shows whether the answer it was planned on still holds."""
+
+    event: EventId
+    attempt: int
+    other: NodeId
+    topics_version: int
+
+
+class Handled(Message, frozen=True, array_like=True, tag=28):
+    """`mended`: the former neighbours that were heard, for those who would take over if another one turned up."""
+
+    event: EventId
+    mended: tuple[Ref, ...] = ()
+
+
+class Arrive(Message, frozen=True, array_like=True, tag=30):
+    """A newcomer, or a node with new topics, asks its successor to link it."""
+
+    event: EventId
+    descriptor: Descriptor
+    added: tuple[Topic, ...]
+    dropped: tuple[Topic, ...]
+
+
+class Walk(Message, frozen=True, array_like=True, tag=31):
+    """Walks the circle in steps of L for subscribers nobody nearer knows; each node met speaks for L predecessors."""
+
+    event: EventId
+    origin: Ref
+    topics: tuple[Topic, ...]
+    found: tuple[Descriptor, ...]
+    skip: tuple[NodeId, ...]
+
+
+class Found(Message, frozen=True, array_like=True, tag=32):
+    event: EventId
+    descriptors: tuple[Descriptor, ...]
+
+
+class Goodbye(Message, frozen=True, array_like=True, tag=33):
+    """`handled`: the gap has been mended already."""
+
+    ref: Ref
+    handled: bool
+
+
+class Ping(Message, frozen=True, array_like=True, tag=34):
+    nonce: int
+
+
+class Pong(Message, frozen=True, array_like=True, tag=35):
+    nonce: int
+
+
+AnyMessage = (
+    Shuffle
+    | ShuffleReply
+    | Offer
+    | Details
+    | Want
+    | Locate
+    | Located
+    | Status
+    | LinkOpen
+    | LinkOk
+    | LinkSeen
+    | LinkClose
+    | Report
+    | Reported
+    | Ask
+    | Answer
+    | Inquire
+    | Inherit
+    | Propose
+    | Confirmed
+    | Handled
+    | Arrive
+    | Walk
+    | Found
+    | Goodbye
+    | Ping
+    | Pong
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(AnyMessage)
+
+
+def encode(message: Message) -> bytes:
+    """The bytes of a message."""
+    return _encoder.encode(message)
+
+
+def decode(data: bytes) -> Message:
+    """The message in these bytes; raises msgspec.MsgspecError where there is none."""
+    message: Message = _decoder.decode(data)
+    return message

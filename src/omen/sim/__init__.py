@@ -1,0 +1,1 @@
+"""Runs protocol cores in virtual time, from one seed."""

@@ -1,0 +1,245 @@
+"""What must hold in every simulated run, watched while it goes on. A breach is recorded with its time and the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from omen.interests import Label
+from omen.protocol.docket import HANDLED_AT_MOST
+from omen.protocol.events import SECOND, NodeId, Notify, Time
+from omen.protocol.messages import EventId
+from omen.protocol.omen import OmenNode
+from omen.protocol.ring import SPARE
+from omen.protocol.views import SEEN_AT_MOST
+from omen.quality import check_overlay
+from omen.sim.population import Population
+
+WHOLE, HANDLED, BOUNDED, COVERED, AGREED = "whole", "handled", "bounded", "covered", "agreed"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long things may take after the last event of a burst, and how much a node may have on its hands."""
+
+    whole: Time = 30 * SECOND
+    handled: Time = 40 * SECOND
+    one_sided: Time = 3 * SECOND
+    idle: Time = 60 * SECOND
+    open_events: int = 64
+    news_in_a_round: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that must hold did not."""
+
+    time: Time
+    seed: int
+    monitor: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.time / SECOND:.3f} s, seed {self.seed}: not {self.monitor}: {self.what}"
+
+
+class Monitors:
+    """Told of each churn event; `check` looks at everybody. `whole_since`: when the present burst was healed."""
+
+    def __init__(self, population: Population, bounds: Bounds | None = None) -> None:
+        self.population = population
+        self.world = population.world
+        self.bounds = bounds or Bounds()
+        self.violations: list[Violation] = []
+        self.whole_since: Time | None = None
+        self.last_event: Time = 0
+        self.restored: list[Time] = []
+        self._expected: dict[EventId, Time] = {}
+        self._handled: set[EventId] = set()
+        self._one_sided: dict[tuple[NodeId, NodeId], Time] = {}
+        self._reported: set[tuple[str, str]] = set()
+        self.world.listeners.append(self._hear)
+
+    def note_burst(self) -> None:
+        """Something happened that may split topics: the clock for mending them starts anew."""
+        self.last_event = self.world.now
+        self.whole_since = None
+
+    def expect(self, event: EventId) -> None:
+        """This event has to be handled by somebody."""
+        self.note_burst()
+        if event not in self._handled:
+            self._expected[event] = self.world.now
+
+    def note_end(self, node: NodeId, incarnation: int) -> None:
+        """A node is gone: its open requests go with it, and its loss is to be mended if anybody can tell."""
+        for event in [event for event in self._expected if (event.node, event.incarnation) == (node, incarnation)]:
+            del self._expected[event]
+        self.note_burst()
+        if self._is_known(node, incarnation):
+            self.expect(EventId(node, incarnation, "leave"))
+
+    def check(self) -> None:
+        """Look at the whole world as it is now."""
+        self._check_whole()
+        self._check_handled()
+        self._check_links()
+        for node in self.population.members():
+            core = self.population.cores[node]
+            self._check_sizes(core)
+            self._check_views(core)
+
+    def broken_topics(self) -> list[Label]:
+        """The topics that are split at present."""
+        verdict = check_overlay(*self.population.snapshot())
+        names = self.population.topic_labels
+        return sorted((names[int(topic.topic) % (1 << 64)] for topic in verdict.broken), key=str)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whole, everything handled, every link agreed on, and nobody has anything left to do."""
+        cores = (self.population.cores[node] for node in self.population.members())
+        return (
+            self.whole_since is not None
+            and not self._expected
+            and not self._one_sided
+            and not any(core.is_busy or core.locator.open_count for core in cores)
+        )
+
+    def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
+        if notice.what == "handled":
+            self._note_handled(notice.detail[3])
+        elif notice.what == "arrived":
+            self._note_handled((notice.detail,))
+        elif notice.what == "left":
+            self.note_burst()
+
+    def _note_handled(self, events: Iterable[EventId]) -> None:
+        for event in events:
+            self._expected.pop(event, None)
+            self._handled.add(event)
+
+    def _is_known(self, node: NodeId, incarnation: int) -> bool:
+        """Whether a live node has a link to this one, or keeps a view in case it goes."""
+        for other in self.population.members():
+            core = self.population.cores[other]
+            link = core.links.links.get(node)
+            if link is not None and link.ref.incarnation == incarnation:
+                return True
+            known = core.book.known.get(node)
+            if known is not None and known.digest.ref.incarnation == incarnation and node in core.views.shadows:
+                return True
+        return False
+
+    def _check_whole(self) -> None:
+        now = self.world.now
+        broken = self.broken_topics()
+        if not broken:
+            if self.whole_since is None:
+                self.whole_since = now
+                self.restored.append(now - self.last_event)
+        elif self.whole_since is not None:
+            self._record(WHOLE, f"split again, without an event: {_listed(broken)}")
+            self.whole_since = None
+        elif now - self.last_event > self.bounds.whole:
+            waited = (now - self.last_event) / SECOND
+            self._record(WHOLE, f"{waited:.1f} s after the last event still split: {_listed(broken)}")
+
+    def _check_handled(self) -> None:
+        for event, since in self._expected.items():
+            if self.world.now - max(since, self.last_event) > self.bounds.handled:
+                self._record(HANDLED, f"nobody has handled the {event.kind} of {self._name(event.node)}")
+
+    def _check_links(self) -> None:
+        """No link that only one side believes in, and none half made, for long."""
+        now = self.world.now
+        one_sided = set(self._one_sided_links())
+        for pair in [pair for pair in self._one_sided if pair not in one_sided]:
+            del self._one_sided[pair]
+        for node, other in sorted(one_sided):
+            since = self._one_sided.setdefault((node, other), now)
+            if now - since > self.bounds.one_sided:
+                state = self.population.cores[node].links.links[other].state
+                self._record(AGREED, f"{self._name(node)} alone has a link to {self._name(other)} ({state})")
+
+    def _one_sided_links(self) -> Iterator[tuple[NodeId, NodeId]]:
+        cores = self.population.cores
+        members = set(self.population.members())
+        for node in members:
+            for other, link in cores[node].links.links.items():
+                back = cores[other].links.links.get(node) if other in members else None
+                agreed = (
+                    back is not None
+                    and link.ref.incarnation == cores[other].ref.incarnation
+                    and back.ref.incarnation == cores[node].ref.incarnation
+                    and link.state == back.state == "up"
+                )
+                if not agreed:
+                    yield node, other
+
+    def _check_sizes(self, core: OmenNode) -> None:
+        config, docket = core.config, core.coordinator.docket
+        room = 2 * (config.resilience + SPARE)
+        events = self.bounds.open_events
+        sizes = [
+            ("shadows", len(core.views.shadows), 2 * config.resilience),
+            ("peer sample", len(core.sampling.view), config.sample_size),
+            ("ring", len(core.ring.members), room),
+            ("handled events", len(docket.handled), HANDLED_AT_MOST),
+            ("book", len(core.book.known), self._useful(core) + self.bounds.news_in_a_round),
+            ("seen digests", len(core.views.seen), SEEN_AT_MOST),
+            ("execution queue", len(docket.exe_q), events),
+            ("standby list", len(docket.standby), events),
+            ("cases", len(docket.cases), events),
+            ("reports", len(core.reports.open), events),
+            ("requests", len(core.requests.open), events),
+            ("searches", core.locator.open_count, events),
+            ("proposals", sum(map(len, core.serving.proposals.values())), events),
+            ("half-made links", sum(link.state != "up" for link in core.links.links.values()), events),
+        ]
+        for what, size, most in sizes:
+            if size > most:
+                self._record(BOUNDED, f"{self._name(core.book.id)} has {size} in its {what}, {most} at most")
+        if self.world.now - self.last_event > self.bounds.idle:
+            left = [what for what, size, _ in sizes[6:] if size]
+            if left:
+                self._record(BOUNDED, f"{self._name(core.book.id)} long after the last event still has {_listed(left)}")
+
+    def _useful(self, core: OmenNode) -> int:
+        """What the book keeps when a round ends."""
+        return len({*core.ring.members, *core.links.links, *core.views.get_view()})
+
+    def _check_views(self, core: OmenNode) -> None:
+        """R(v'): each topic covered lambda times, or by all subscribers this node knows."""
+        for node, shadow in core.views.shadows.items():
+            if not core.views.is_ready(node):
+                continue
+            backups = set(shadow.backups)
+            for topic in shadow.topics:
+                have = sum(topic in core.book.topics_of(backup) for backup in backups)
+                if have >= core.config.coverage:
+                    continue
+                left_out = [
+                    other
+                    for other, topics in core.book.topic_sets.items()
+                    if topic in topics and other not in backups and other != node
+                ]
+                if left_out:
+                    where = f"{self._name(core.book.id)}'s view of {self._name(node)}"
+                    missing = f"{self.population.topic_labels[topic]!r} {have} times, leaving out"
+                    self._record(COVERED, f"{where} is ready, yet has {missing} {self._name(left_out[0])}")
+
+    def _name(self, node: NodeId) -> str:
+        return str(self.population.labels.get(node, node))
+
+    def _record(self, monitor: str, what: str) -> None:
+        """Each breach once, however long it lasts."""
+        if (monitor, what.partition(" s after")[2] or what) not in self._reported:
+            self._reported.add((monitor, what.partition(" s after")[2] or what))
+            self.violations.append(Violation(self.world.now, self.world.seed, monitor, what))
+
+
+def _listed(things: Iterable[Label], shown: int = 5) -> str:
+    words = [str(thing) for thing in things]
+    rest = f" and {len(words) - shown} more" if len(words) > shown else ""
+    return ", ".join(words[:shown]) + rest

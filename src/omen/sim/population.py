@@ -1,0 +1,179 @@
+"""A population of OMen nodes in a world, by the user's own labels: set up from an overlay, churned, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from omen.interests import Interests, Label, label_array, label_keys
+from omen.overlay import Overlay
+from omen.protocol.circle import nearest_after, nearest_before, place_of
+from omen.protocol.config import Config
+from omen.protocol.events import Depart, Engine, NodeId, Subscribe, Topic
+from omen.protocol.messages import Descriptor, Digest, Ref
+from omen.protocol.omen import OmenNode
+from omen.protocol.ring import SPARE
+from omen.sim.world import World, generator_for
+
+
+class Population:
+    """Labels at the edge, places on the circle inside. A label that comes back is the same place in another life.
+
+    `places`: where some labels stand; the others are placed by their hash.
+    """
+
+    def __init__(
+        self, world: World, config: Config, engine: Engine, places: Mapping[Label, NodeId] | None = None
+    ) -> None:
+        self.world = world
+        self.config = config
+        self.engine = engine
+        self.labels: dict[NodeId, Label] = {}
+        self.topic_labels: dict[Topic, Label] = {}
+        self.cores: dict[NodeId, OmenNode] = {}
+        self._places = dict(places or {})
+        self._lives: dict[NodeId, int] = {}
+        self._wanted: dict[NodeId, set[Topic]] = {}
+        self._random = generator_for(world.seed, "population")
+
+    def place(self, label: Label) -> NodeId:
+        """Where a node of this name stands."""
+        node = self._places.get(label)
+        if node is None:
+            node = self._places[label] = place_of(str(label))
+        self.labels[node] = label
+        return node
+
+    def set_up(self, interests: Interests, overlay: Overlay, absent: Iterable[Label] = ()) -> None:
+        """Put all nodes in, linked as the overlay says, with ring and first samples in place."""
+        gone = set(absent)
+        nodes = [self.place(label) for label in interests.nodes.tolist()]
+        present = [node for node in nodes if self.labels[node] not in gone]
+        keys = self._keys(interests.topics.tolist())
+        refs = {node: Ref(node, 1, "") for node in present}
+        links: dict[NodeId, list[NodeId]] = {node: [] for node in present}
+        for u, v in zip(overlay.u.tolist(), overlay.v.tolist(), strict=True):
+            if nodes[u] in refs and nodes[v] in refs:
+                links[nodes[u]].append(nodes[v])
+                links[nodes[v]].append(nodes[u])
+        descriptors = {
+            node: Descriptor(
+                Digest(refs[node], 1, 1),
+                tuple(sorted(keys[topic] for topic in interests.topics_of(code).tolist())),
+                tuple(refs[other] for other in sorted(links[node])),
+            )
+            for code, node in enumerate(nodes)
+            if node in refs
+        }
+        for node in sorted(present):
+            self._lives[node] = 1
+            self._preset(node, present, descriptors, links)
+
+    def _preset(
+        self,
+        node: NodeId,
+        present: Sequence[NodeId],
+        descriptors: dict[NodeId, Descriptor],
+        links: dict[NodeId, list[NodeId]],
+    ) -> None:
+        room = self.config.resilience + SPARE
+        near = {*nearest_after(node, present, room), *nearest_before(node, present, room)}
+        sample = self._random.sample(present, min(self.config.sample_size, len(present)))
+        core = self._core(node, 1, descriptors[node].topics, ())
+        neighbours = [
+            (
+                descriptors[other].digest.ref,
+                tuple(descriptors[s].digest.ref for s in nearest_after(other, present, self.config.resilience)),
+            )
+            for other in sorted(links[node])
+        ]
+        core.preset(
+            [descriptors[other] for other in sorted({*near, *links[node]})],
+            neighbours,
+            [descriptors[other].digest.ref for other in sample],
+        )
+        self.world.add(node, core)
+
+    def _core(self, node: NodeId, life: int, topics: Iterable[Topic], contacts: Sequence[Ref]) -> OmenNode:
+        randomness = generator_for(self.world.seed, "node", node, life)
+        core = OmenNode(Ref(node, life, ""), topics, self.config, randomness, self.engine, contacts)
+        self.cores[node] = core
+        self._wanted.pop(node, None)
+        return core
+
+    def _keys(self, topics: Sequence[Label]) -> list[Topic]:
+        labels = label_array(topics, "topic")
+        keys: list[Topic] = label_keys(labels).tolist()
+        self.topic_labels.update(zip(keys, labels.tolist(), strict=True))
+        return keys
+
+    def join(
+        self, label: Label, topics: Sequence[Label], through: Label | None = None, place: NodeId | None = None
+    ) -> NodeId:
+        """A node comes, or comes back, through the member named or a random one; `place`: where it stands."""
+        if place is not None:
+            self._places[label] = place
+        node = self.place(label)
+        life = self._lives[node] = self._lives.get(node, 0) + 1
+        members = self.members() if through is None else [self.place(through)]
+        contacts = []
+        if members:
+            contact = members[self._random.randrange(len(members))]
+            contacts.append(Ref(contact, self.world.places[contact].incarnation, ""))
+        self.world.add(node, self._core(node, life, self._keys(topics), contacts), life)
+        return node
+
+    def crash(self, label: Label) -> None:
+        self.world.crash(self.place(label))
+
+    def leave(self, label: Label) -> None:
+        self.world.tell(self.place(label), Depart())
+
+    def resubscribe(self, label: Label, topics: Sequence[Label]) -> None:
+        node = self.place(label)
+        had = self.wanted(node)
+        wanted = self._wanted[node] = set(self._keys(topics))
+        self.world.tell(node, Subscribe(tuple(sorted(wanted - had)), tuple(sorted(had - wanted))))
+
+    def wanted(self, node: NodeId) -> set[Topic]:
+        """What a node was last told to want, whether it has heard or not."""
+        return self._wanted.get(node, set(self.cores[node].book.me.topics))
+
+    def members(self) -> list[NodeId]:
+        """The nodes that are there and have not left."""
+        return [node for node in self.world.alive() if not self.cores[node].stopped]
+
+    def links(self) -> set[tuple[NodeId, NodeId]]:
+        """The links both ends agree on."""
+        alive = set(self.members())
+        return {
+            (node, other)
+            for node in alive
+            for other in self.cores[node].links.up()
+            if node < other and other in alive and self.cores[other].links.is_up(node)
+        }
+
+    def snapshot(self) -> tuple[Interests, Overlay]:
+        """What a judge should see."""
+        members = self.members()
+        labels = label_array([self.labels[node] for node in members], "node")
+        order = np.argsort(labels, kind="stable")
+        codes = {members[int(position)]: code for code, position in enumerate(order)}
+        labels = labels[order]
+        pairs = [(codes[node], topic) for node in members for topic in self.cores[node].book.me.topics]
+        topics = sorted({topic for _, topic in pairs})
+        topic_codes = {topic: code for code, topic in enumerate(topics)}
+        interests = Interests.from_codes(
+            labels,
+            np.array(topics, dtype=np.uint64).view(np.int64),
+            np.array([node for node, _ in pairs], dtype=np.int64),
+            np.array([topic_codes[topic] for _, topic in pairs], dtype=np.int64),
+        )
+        links = [(codes[u], codes[v]) for u, v in self.links()]
+        ends = np.array(links, dtype=np.int64).reshape(-1, 2)
+        return interests, Overlay.from_codes(labels, ends[:, 0], ends[:, 1])
+
+    def is_busy(self) -> bool:
+        """Whether anybody still has something to mend, to make or to report."""
+        return any(self.cores[node].is_busy for node in self.members())

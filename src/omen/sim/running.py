@@ -1,0 +1,274 @@
+"""Runs a scenario: sets the world up, lets things happen at their time or step, watches, and says what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from omen.design import ALGORITHMS, resolve_options
+from omen.errors import InvalidInput
+from omen.interests import Interests, Label
+from omen.mend.choosing import choose_links
+from omen.overlay import Overlay
+from omen.protocol.circle import SPACE, place_of
+from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, Time
+from omen.protocol.messages import EventId
+from omen.protocol.omen import OmenNode
+from omen.sim.expecting import Repair, examine
+from omen.sim.monitors import Monitors, Violation
+from omen.sim.population import Population
+from omen.sim.scenario import COORDINATOR, EventSpec, Expectation, Name, Scenario, drawn_names, to_time
+from omen.sim.telling import Teller
+from omen.sim.world import World, generator_for
+from omen.workloads import generate_interests
+
+CHECK_EVERY = 100 * MILLISECOND
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a run. It went well if nothing was violated and every expectation met."""
+
+    seed: int
+    end: Time = 0
+    settled: bool = False
+    broken: list[Label] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    repairs: list[Repair] = field(default_factory=list)
+    restored: list[Time] = field(default_factory=list)
+    messages: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+    processed: int = 0
+    fingerprint: str | None = None
+
+    @property
+    def went_well(self) -> bool:
+        return not self.violations and not self.failures and not self.broken
+
+    def complaints(self) -> list[str]:
+        """Everything that went wrong, a line each."""
+        lines = [*map(str, self.violations), *self.failures]
+        if self.broken and not lines:
+            lines.append(f"split at the end: {', '.join(map(str, self.broken))}")
+        return lines
+
+
+class Run:
+    """A scenario under way. `write` gets the trace line by line; `fingerprint` also without it."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int = 0,
+        write: Callable[[str], None] | None = None,
+        everything: bool = False,
+        fingerprint: bool = False,
+    ) -> None:
+        self.scenario = scenario
+        self.outcome = Outcome(seed)
+        places = _places(scenario)
+        names: dict[NodeId, Label] = {node: name for name, node in places.items()}
+        topics: dict[int, Label] = {}
+        self._teller = Teller(names, topics, write, everything) if write is not None or fingerprint else None
+        self.world = World(seed, scenario.network_model(places), self._teller)
+        self.population = Population(self.world, scenario.protocol_config(), choose_links, dict(places.items()))
+        self.population.topic_labels = topics
+        self.monitors = Monitors(self.population, scenario.monitor_bounds())
+        self.world.listeners.append(self._hear)
+        self._shadows: dict[EventId, tuple[NodeId, ...]] = {}
+        self._triggers: list[EventSpec] = []
+        self._left = 0
+
+    def go(self) -> Outcome:
+        """Everything, to the end."""
+        interests = _interests(self.scenario, self.world.seed)
+        self.population.set_up(interests, _overlay(self.scenario, interests))
+        for expectation in self.scenario.expect:
+            self._left += 1
+            self.world.call(to_time(expectation.by, SECOND), self._examination(expectation))
+        for burst in sorted({0, *(event.burst for event in self.scenario.events)}):
+            for event in self.scenario.events:
+                if event.burst == burst and event.at is not None:
+                    self._do_later(event, to_time(event.at, SECOND))
+            self._triggers = [event for event in self.scenario.events if event.burst == burst and event.on is not None]
+            if self.scenario.until_s is None:
+                self._run_until_settled()
+        if self.scenario.until_s is not None:
+            self._run_to(to_time(self.scenario.until_s, SECOND))
+        return self._conclude()
+
+    def _run_to(self, end: Time) -> None:
+        while self.world.now < end:
+            self.world.run_until(min(end, self.world.now + CHECK_EVERY))
+            self.monitors.check()
+
+    def _run_until_settled(self) -> None:
+        bounds = self.monitors.bounds
+        patience = max(bounds.whole, bounds.handled, bounds.idle) + SECOND
+        while self._left or not self.monitors.is_settled:
+            if not self._left and self.world.now - self.monitors.last_event > patience:
+                return
+            self._run_to(self.world.now + CHECK_EVERY)
+
+    def _conclude(self) -> Outcome:
+        outcome, world = self.outcome, self.world
+        outcome.end = world.now
+        outcome.settled = self.monitors.is_settled
+        outcome.broken = self.monitors.broken_topics()
+        outcome.violations = self.monitors.violations
+        outcome.restored = self.monitors.restored
+        outcome.messages = dict(sorted(world.messages.items()))
+        outcome.bytes = dict(sorted(world.bytes.items()))
+        outcome.processed = world.processed
+        outcome.fingerprint = self._teller.fingerprint() if self._teller is not None else None
+        return outcome
+
+    def _do_later(self, event: EventSpec, delay: Time, coordinator: NodeId | None = None) -> None:
+        self._left += 1
+
+        def happen() -> None:
+            self._left -= 1
+            self._do(event, coordinator)
+
+        self.world.call(delay, happen)
+
+    def _do(self, event: EventSpec, coordinator: NodeId | None) -> None:
+        """One event of the scenario, now."""
+        population, monitors, action = self.population, self.monitors, event.action
+        name = getattr(event, action)
+        if name == COORDINATOR and coordinator is not None:
+            name = str(population.labels[coordinator])
+        if action == "join":
+            self._join(event, name)
+        elif action == "scramble":
+            monitors.note_burst()
+            self._scramble(name)
+        elif action == "partition":
+            monitors.note_burst()
+            self.world.partition([[population.place(member) for member in group] for group in name])
+        elif action == "mute":
+            self.world.mute((population.place(one), population.place(other)) for one, other in name)
+        elif action == "heal":
+            monitors.note_burst()
+            self.world.heal()
+        elif population.place(name) in population.members():
+            self._do_to_member(action, name, event)
+
+    def _do_to_member(self, action: str, name: Name, event: EventSpec) -> None:
+        population, monitors = self.population, self.monitors
+        node = population.place(name)
+        core = population.cores[node]
+        life = core.ref.incarnation
+        if action == "crash":
+            monitors.note_end(node, life)
+            population.crash(name)
+        elif action == "leave":
+            monitors.expect(EventId(node, life, "leave"))
+            population.leave(name)
+        elif action == "resubscribe":
+            monitors.note_burst()
+            population.resubscribe(name, event.topics or ())
+            self.world.call(0, lambda: self._expect_requests(core))
+        elif action == "pause":
+            monitors.note_burst()
+            self.world.pause(node)
+        elif action == "resume":
+            monitors.note_burst()
+            self.world.resume(node)
+
+    def _expect_requests(self, core: OmenNode) -> None:
+        for event in core.requests.open:
+            self.monitors.expect(event)
+
+    def _join(self, event: EventSpec, name: Name) -> None:
+        if self.population.place(name) in self.population.members():
+            return
+        node = self.population.join(name, event.topics or (), event.through)
+        self.monitors.expect(EventId(node, self.population.cores[node].ref.incarnation, "join"))
+
+    def _scramble(self, share: float) -> None:
+        """Take a share of the links away at both ends without a word, as no protocol would."""
+        links = sorted(self.population.links())
+        for one, other in generator_for(self.world.seed, "scramble", self.world.now).sample(
+            links, round(share * len(links))
+        ):
+            self.population.cores[one].links.drop(other)
+            self.population.cores[other].links.drop(one)
+
+    def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
+        if notice.what == "step":
+            event, step, members = notice.detail
+            if step == "linking":
+                self._shadows[event] = members
+            self._pull_triggers(node, event, step)
+        elif notice.what == "handled":
+            event, made, *_ = notice.detail
+            self._note_repair(node, event, made, time)
+
+    def _note_repair(self, node: NodeId, event: EventId, made: tuple[tuple[NodeId, NodeId], ...], time: Time) -> None:
+        labels = self.population.labels
+        shadow = tuple(labels[member] for member in self._shadows.pop(event, ()))
+        links = tuple((labels[one], labels[other]) for one, other in made)
+        self.outcome.repairs.append(Repair(time, event, labels[event.node], labels[node], shadow, links))
+
+    def _pull_triggers(self, node: NodeId, event: EventId, step: str) -> None:
+        pulled: list[EventSpec] = []
+        for trigger in list(self._triggers):
+            # The same trigger twice is for the next coordinator that gets as far.
+            if trigger.on == step and trigger not in pulled and self.population.place(trigger.of or "") == event.node:
+                pulled.append(trigger)
+                self._triggers.remove(trigger)
+                if trigger.after_ms:
+                    self._do_later(trigger, to_time(trigger.after_ms, MILLISECOND), node)
+                else:
+                    self._do(trigger, node)
+
+    def _examination(self, expectation: Expectation) -> Callable[[], None]:
+        def look() -> None:
+            self._left -= 1
+            for complaint in examine(self.population, self.monitors, self.outcome.repairs, expectation):
+                self.outcome.failures.append(f"{expectation.by:.3f} s: {complaint}")
+
+        return look
+
+
+def run_scenario(scenario: Scenario, seed: int = 0) -> Outcome:
+    """Run a scenario without telling it."""
+    return Run(scenario, seed).go()
+
+
+def _places(scenario: Scenario) -> dict[Name, NodeId]:
+    """Where everybody stands who is named: as given, else by the hash of the name."""
+    given = {name: spec.place for name, spec in scenario.nodes.items()}
+    given |= dict.fromkeys(drawn_names(scenario.drawn)) if scenario.drawn is not None else {}
+    for event in scenario.events:
+        if event.join is not None and (event.place is not None or event.join not in given):
+            given[event.join] = event.place
+    places: dict[NodeId, Name] = {}
+    for name, place in given.items():
+        node = place_of(name) if place is None else place % SPACE
+        if node in places:
+            raise InvalidInput(f"{name!r} stands on the circle where {places[node]!r} does")
+        places[node] = name
+    return {name: node for node, name in places.items()}
+
+
+def _interests(scenario: Scenario, seed: int) -> Interests:
+    drawn = scenario.drawn
+    if drawn is None:
+        pairs = [(name, topic) for name, spec in scenario.nodes.items() for topic in spec.topics]
+        return Interests.from_pairs(pairs, nodes=list(scenario.nodes))
+    interests = generate_interests(drawn.nodes, drawn.topics, drawn.popularity, drawn.sizes, seed)
+    names = drawn_names(drawn)
+    return Interests.from_pairs([(names[int(node)], f"t{topic}") for node, topic in interests.pairs()], nodes=names)
+
+
+def _overlay(scenario: Scenario, interests: Interests) -> Overlay:
+    spec = scenario.overlay
+    if spec.links is not None:
+        return Overlay.from_links(interests.nodes, spec.links)
+    algorithm = ALGORITHMS.get(spec.algorithm)
+    if algorithm is None:
+        raise InvalidInput(f"there is no algorithm {spec.algorithm!r} (known: {', '.join(ALGORITHMS)})")
+    return algorithm.build(interests, **resolve_options(algorithm, {}))

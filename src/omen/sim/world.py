@@ -1,0 +1,304 @@
+"""A world of protocol cores in virtual time: latency, loss, crashes, pauses, partitions, all drawn from one seed."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, assert_never
+
+from omen.protocol.events import (
+    Connect,
+    Core,
+    Disconnect,
+    Input,
+    NodeId,
+    Notify,
+    Output,
+    PeerLost,
+    Received,
+    Send,
+    SetTimer,
+    Time,
+    TimerFired,
+    TimerKey,
+)
+from omen.protocol.messages import encode
+from omen.sim.latency import Latency, constant
+
+START = "start"
+LEFT = "left"
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A node is about to be told that a peer is gone. Void if by then the peer, in that life, can be reached again."""
+
+    lost: NodeId
+    incarnation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A message that does not arrive, for the trace."""
+
+    to: NodeId
+    message: Any
+    why: str
+
+
+def generator_for(seed: int, *words: object) -> random.Random:
+    """An own generator for each (seed, words), the same in every process."""
+    text = "/".join(str(word) for word in (seed, *words))
+    return random.Random(int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "big"))
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How messages and bad news travel."""
+
+    latency: Latency = field(default_factory=lambda: constant(1_000))
+    loss: float = 0.0
+    duplication: float = 0.0
+    detection: Latency = field(default_factory=lambda: constant(50_000))
+    drift: float = 0.0
+    """Clocks run fast or slow by up to this share; each node's own rate is drawn."""
+
+
+@dataclass(slots=True)
+class Place:
+    """A node in the world."""
+
+    core: Core
+    incarnation: int
+    alive: bool = True
+    paused: bool = False
+    drift: float = 1.0
+    timers: dict[TimerKey, int] = field(default_factory=dict)
+    connected: set[NodeId] = field(default_factory=set)
+    held: list[Input] = field(default_factory=list)
+
+
+Listener = Callable[[NodeId, Notify, Time], None]
+Tracer = Callable[[Time, NodeId, object], None]
+"""Told of everything that happens to a node: an `Input`, a `Notify`, a `Dropped`, or a word such as "crashes"."""
+
+
+class World:
+    """Events ordered by (time, counter). Everything random comes from `seed`."""
+
+    def __init__(self, seed: int, network: Network | None = None, trace: Tracer | None = None) -> None:
+        self.seed = seed
+        self.network = network or Network()
+        self.now: Time = 0
+        self.places: dict[NodeId, Place] = {}
+        self.messages: Counter[str] = Counter()
+        self.bytes: Counter[str] = Counter()
+        self.sent_by: Counter[NodeId] = Counter()
+        self.bytes_by: Counter[NodeId] = Counter()
+        self.listeners: list[Listener] = []
+        self.processed = 0
+        self._trace = trace
+        self._random = generator_for(seed, "world")
+        self._queue: list[tuple[Time, int, NodeId, int, Any]] = []
+        self._counter = 0
+        self._sides: dict[NodeId, int] = {}
+        self._muted: set[tuple[NodeId, NodeId]] = set()
+
+    def add(self, node: NodeId, core: Core, incarnation: int = 1) -> None:
+        """Put a node in, or back in as another life, and start it now."""
+        drift = self.network.drift
+        rate = 1.0 + generator_for(self.seed, "drift", node).uniform(-drift, drift) if drift else 1.0
+        self.places[node] = Place(core, incarnation, drift=rate)
+        self._schedule(0, node, incarnation, START)
+
+    def alive(self) -> list[NodeId]:
+        return sorted(node for node, place in self.places.items() if place.alive)
+
+    def tell(self, node: NodeId, event: Input, delay: Time = 0) -> None:
+        """Hand a node an input, as a user or an operator would."""
+        self._schedule(delay, node, self.places[node].incarnation, event)
+
+    def call(self, delay: Time, action: Callable[[], None]) -> None:
+        """Have something done from outside, at its time among everything else that happens."""
+        self._schedule(delay, NOBODY, 0, action)
+
+    def crash(self, node: NodeId) -> None:
+        """A node goes without a word; those connected to it find out after a while."""
+        place = self.places[node]
+        if not place.alive:
+            return
+        self._log(node, "crashes")
+        self._end(node, place)
+
+    def _end(self, node: NodeId, place: Place) -> None:
+        place.alive = False
+        for other in sorted(self.places):
+            if self.places[other].alive and node in self.places[other].connected:
+                self._announce_loss(other, node, place.incarnation)
+
+    def pause(self, node: NodeId) -> None:
+        """The node stops where it is and keeps what reaches it."""
+        self.places[node].paused = True
+        self._log(node, "pauses")
+
+    def resume(self, node: NodeId) -> None:
+        place = self.places[node]
+        if not place.paused:
+            return
+        place.paused = False
+        self._log(node, "resumes")
+        held, place.held = place.held, []
+        for event in held:
+            self._schedule(0, node, place.incarnation, event)
+
+    def partition(self, groups: Sequence[Iterable[NodeId]]) -> None:
+        """Cut the network: messages pass inside a group only (nodes in none form one); connections across are lost."""
+        self._sides = {node: side for side, group in enumerate(groups) for node in group}
+        for node in self.alive():
+            for other in sorted(self.places[node].connected):
+                if self._is_cut(node, other) and other in self.places:
+                    self._announce_loss(node, other, self.places[other].incarnation)
+
+    def mute(self, pairs: Iterable[tuple[NodeId, NodeId]]) -> None:
+        """Let messages between these vanish, either way; nobody is told."""
+        for one, other in pairs:
+            self._muted |= {(one, other), (other, one)}
+
+    def heal(self) -> None:
+        """Everybody reaches everybody again."""
+        self._sides = {}
+        self._muted = set()
+
+    def run_until(self, time: Time) -> None:
+        """Let everything happen up to and including this time."""
+        while self._queue and self._queue[0][0] <= time:
+            self._step()
+        self.now = max(self.now, time)
+
+    def run_while(self, condition: Callable[[], bool], limit: Time) -> bool:
+        """Let things happen while the condition holds, up to a time; whether it stopped holding."""
+        while condition():
+            if not self._queue or self._queue[0][0] > limit:
+                self.now = limit
+                return False
+            self._step()
+        return True
+
+    def _step(self) -> None:
+        self.now, _, node, incarnation, event = heapq.heappop(self._queue)
+        place = self.places.get(node)
+        if place is None or not place.alive or place.incarnation != incarnation:
+            if node == NOBODY:
+                event()
+            return
+        if place.paused:
+            place.held.append(event)
+            return
+        self.processed += 1
+        clock = self.now if place.drift == 1.0 else int(self.now / place.drift)
+        kind = type(event)
+        if kind is tuple:
+            key, token = event
+            if place.timers.get(key) != token:
+                return
+            del place.timers[key]
+            event = TimerFired(key)
+        elif kind is Suspicion:
+            if self._is_reachable(node, event.lost, event.incarnation):
+                return
+            event = PeerLost(event.lost, event.incarnation)
+        elif event is START:
+            self._log(node, "starts")
+            self._obey(node, place, place.core.start(clock))
+            return
+        if self._trace is not None:
+            self._trace(self.now, node, event)
+        self._obey(node, place, place.core.handle(event, clock))
+
+    def _obey(self, node: NodeId, place: Place, outputs: Sequence[Output]) -> None:
+        for output in outputs:
+            match output:
+                case Send(to, _, message):
+                    self._send(node, to, message)
+                case SetTimer(key, delay):
+                    self._counter += 1
+                    place.timers[key] = self._counter
+                    self._schedule(int(delay * place.drift), node, place.incarnation, (key, self._counter))
+                case Connect(peer, _):
+                    self._connect(node, place, peer)
+                case Disconnect(peer):
+                    place.connected.discard(peer)
+                case Notify():
+                    self._pass_on(node, place, output)
+                    if not place.alive:
+                        return
+                case _:
+                    assert_never(output)
+
+    def _pass_on(self, node: NodeId, place: Place, notice: Notify) -> None:
+        """A listener may crash the node there and then; one that has left closes its connections."""
+        if self._trace is not None:
+            self._trace(self.now, node, notice)
+        if notice.what == LEFT:
+            self._end(node, place)
+        for listener in self.listeners:
+            listener(node, notice, self.now)
+
+    def _send(self, node: NodeId, to: NodeId, message: Any) -> None:
+        kind = type(message).__name__
+        size = len(encode(message))
+        self.messages[kind] += 1
+        self.bytes[kind] += size
+        self.sent_by[node] += 1
+        self.bytes_by[node] += size
+        target = self.places.get(to)
+        if target is None or not target.alive:
+            self._drop(node, to, message, "nobody there")
+            return
+        if self._is_cut(node, to) or (node, to) in self._muted:
+            self._drop(node, to, message, "cut off")
+            return
+        network = self.network
+        if network.loss and self._random.random() < network.loss:
+            self._drop(node, to, message, "lost")
+            return
+        event = Received(node, message)
+        self._schedule(network.latency(self._random, node, to), to, target.incarnation, event)
+        if network.duplication and self._random.random() < network.duplication:
+            self._schedule(network.latency(self._random, node, to), to, target.incarnation, event)
+
+    def _connect(self, node: NodeId, place: Place, peer: NodeId) -> None:
+        place.connected.add(peer)
+        other = self.places.get(peer)
+        if other is None or not other.alive or self._is_cut(node, peer):
+            self._announce_loss(node, peer, other.incarnation if other is not None else None)
+
+    def _announce_loss(self, node: NodeId, lost: NodeId, incarnation: int | None) -> None:
+        delay = self.network.detection(self._random, node, lost)
+        self._schedule(delay, node, self.places[node].incarnation, Suspicion(lost, incarnation))
+
+    def _is_reachable(self, node: NodeId, peer: NodeId, incarnation: int | None) -> bool:
+        other = self.places.get(peer)
+        if other is None or not other.alive or (incarnation is not None and other.incarnation != incarnation):
+            return False
+        return not self._is_cut(node, peer)
+
+    def _is_cut(self, one: NodeId, other: NodeId) -> bool:
+        return bool(self._sides) and self._sides.get(one, -1) != self._sides.get(other, -1)
+
+    def _schedule(self, delay: Time, node: NodeId, incarnation: int, event: Any) -> None:
+        self._counter += 1
+        heapq.heappush(self._queue, (self.now + max(delay, 0), self._counter, node, incarnation, event))
+
+    def _drop(self, node: NodeId, to: NodeId, message: Any, why: str) -> None:
+        if self._trace is not None:
+            self._trace(self.now, node, Dropped(to, message, why))
+
+    def _log(self, node: NodeId, what: str) -> None:
+        if self._trace is not None:
+            self._trace(self.now, node, what)

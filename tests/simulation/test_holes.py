@@ -1,0 +1,33 @@
+"""Each hole in the paper splits a topic while its remedy is switched off, and heals with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from omen.sim.running import run_scenario
+from omen.sim.scenario import read_scenario
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+HOLES = {
+    "linked-losses": "linked_losses_as_one",
+    "loss-while-mending": "redo_unconfirmed",
+    "stale-neighbours": "former_neighbours_report",
+    "half-open-links": "links_agreed_by_both",
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("hole", HOLES)
+def test_the_hole_heals_with_its_remedy(hole: str, seed: int) -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / f"hole-{hole}.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("hole", "remedy"), HOLES.items())
+def test_the_hole_splits_a_topic_without_its_remedy(hole: str, remedy: str, seed: int) -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / f"hole-{hole}.toml").without(remedy), seed)
+    assert outcome.broken == ["t"]

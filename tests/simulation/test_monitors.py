@@ -1,0 +1,115 @@
+"""Each monitor sees what it is there to see, and keeps quiet otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+from omen.interests import Interests
+from omen.mend.choosing import choose_links
+from omen.overlay import Overlay
+from omen.protocol.config import Config
+from omen.protocol.docket import Case
+from omen.protocol.events import SECOND
+from omen.protocol.mending import Loss
+from omen.protocol.messages import EventId
+from omen.sim.monitors import Bounds, Monitors
+from omen.sim.population import Population
+from omen.sim.world import World
+
+NAMES = [f"n{number}" for number in range(8)]
+
+
+@pytest.fixture
+def monitors() -> Monitors:
+    """Eight nodes in a ring, all with one topic, settled."""
+    population = Population(World(3), Config(resilience=2, coverage=2), choose_links)
+    interests = Interests.from_pairs([(name, "t") for name in NAMES])
+    links = list(zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True))
+    population.set_up(interests, Overlay.from_links(interests.nodes, links))
+    monitors = Monitors(population, Bounds(whole=2 * SECOND, handled=2 * SECOND, one_sided=SECOND, idle=3 * SECOND))
+    population.world.run_until(5 * SECOND)
+    return monitors
+
+
+def watch(monitors: Monitors, seconds: float) -> list[str]:
+    """Which monitors found something in the time to come."""
+    end = monitors.world.now + int(seconds * SECOND)
+    while monitors.world.now < end:
+        monitors.world.run_until(monitors.world.now + SECOND // 10)
+        monitors.check()
+    return sorted({violation.monitor for violation in monitors.violations})
+
+
+def test_a_world_in_order_is_not_complained_about(monitors: Monitors) -> None:
+    assert watch(monitors, 5) == []
+    assert monitors.is_settled
+
+
+def test_a_crash_that_is_mended_is_not_complained_about(monitors: Monitors) -> None:
+    node = monitors.population.place("n3")
+    monitors.note_end(node, 1)
+    monitors.population.crash("n3")
+    assert watch(monitors, 6) == []
+    assert monitors.is_settled
+    assert monitors.restored
+
+
+def test_a_topic_that_stays_split_is_seen_with_time_and_seed(monitors: Monitors) -> None:
+    monitors.note_burst()
+    cores = monitors.population.cores
+    one, two, three = (monitors.population.place(name) for name in ("n0", "n1", "n7"))
+    for other in (two, three):
+        cores[one].links.drop(other)
+        cores[other].links.drop(one)
+    assert watch(monitors, 4) == ["whole"]
+    (violation,) = monitors.violations
+    assert violation.seed == 3
+    assert "still split: t" in str(violation)
+    assert monitors.broken_topics() == ["t"]
+
+
+def test_a_split_without_an_event_is_seen_at_once(monitors: Monitors) -> None:
+    watch(monitors, 0.5)
+    cores = monitors.population.cores
+    links = [tuple(map(monitors.population.place, pair)) for pair in (("n0", "n1"), ("n4", "n5"))]
+    for one, other in links:
+        cores[one].links.drop(other)
+        cores[other].links.drop(one)
+    assert watch(monitors, 0.2) == ["whole"]
+
+
+def test_an_event_that_nobody_handles_is_seen(monitors: Monitors) -> None:
+    monitors.expect(EventId(12345, 1, "leave"))
+    assert watch(monitors, 4) == ["handled"]
+    assert not monitors.is_settled
+
+
+def test_a_link_that_only_one_side_believes_in_is_seen(monitors: Monitors) -> None:
+    one, other = monitors.population.place("n0"), monitors.population.place("n1")
+    monitors.population.cores[one].links.drop(other)
+    assert watch(monitors, 2) == ["agreed"]
+    assert "n1 alone has a link to n0" in str(monitors.violations[0])
+
+
+def test_a_docket_that_fills_up_is_seen(monitors: Monitors) -> None:
+    docket = monitors.population.cores[monitors.population.place("n0")].coordinator.docket
+    for node in range(monitors.bounds.open_events + 1):
+        event = EventId(node, 1, "drop", 1)
+        docket.cases[event] = Case(Loss(event))
+    assert watch(monitors, 0.1) == ["bounded"]
+
+
+def test_work_left_over_long_after_the_last_event_is_seen(monitors: Monitors) -> None:
+    event = EventId(1, 1, "drop", 1)
+    monitors.population.cores[monitors.population.place("n0")].coordinator.docket.cases[event] = Case(Loss(event))
+    assert watch(monitors, 4) == ["bounded"]
+    assert "still has cases" in str(monitors.violations[0])
+
+
+def test_a_view_that_claims_to_cover_and_does_not_is_seen(monitors: Monitors) -> None:
+    views = monitors.population.cores[monitors.population.place("n0")].views
+    node, shadow = next(iter(views.shadows.items()))
+    assert views.is_ready(node)
+    shadow.backups = []
+    monitors.check()
+    assert [violation.monitor for violation in monitors.violations] == ["covered"]
