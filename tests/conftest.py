@@ -1,8 +1,17 @@
-"""At the end of a run: the papers' numbers next to those measured in it."""
+"""How hypothesis draws, and, at the end of a run, the papers' numbers next to those measured in it."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no failure, and what CI finds it must find again.
+settings.register_profile(
+    "omen", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("omen")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

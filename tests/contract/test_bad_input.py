@@ -255,7 +255,9 @@ def assert_done_or_refused(capsys: pytest.CaptureFixture[str], code: int, out: P
         assert not out.exists()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(interests=TABLES, nodes=st.none() | TABLES, overlay=TABLES)
 def test_no_table_makes_a_command_die_with_a_traceback(
     interests: Any,
@@ -309,7 +311,9 @@ TRACES = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     interests=st.just(INTERESTS.encode()) | TABLES,
     overlay=st.just(OVERLAY.encode()) | TABLES,
