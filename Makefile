@@ -65,6 +65,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(VENV_COMMAND)
 	@$(INSTALL) --require-hashes -r requirements.lock
 	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m omen.pipeline.java --ensure >/dev/null || echo "Spark commands will not run until there is a Java" >&2
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.installed $(KERNELS)

@@ -78,6 +78,7 @@ def test_edges_of_all_shapes_come_in_and_the_rest_is_rejected_by_line(spark: Spa
     path.write_bytes(SHAPES)
     read = ingest_edges(spark, str(path))
     assert rows_of(read.pairs) == [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6)]
+    assert read.header == "FromNodeId\tToNodeId"
     assert read.counts == Counts(
         rows=12,
         kept=5,
@@ -138,6 +139,14 @@ def test_a_file_that_cannot_be_used_is_one_line(spark: SparkSession, tmp_path: P
     for name, message in {"empty.txt": "empty", "absent.txt": "no such file", "plain.gz": "not a gzip file"}.items():
         with pytest.raises(InvalidTable, match=message):
             require_readable(str(tmp_path / name))
+
+
+def test_users_called_by_a_letter_are_no_header(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_text("u v\nv x\n")
+    read = ingest_edges(spark, str(tmp_path / "edges.txt"))
+    assert rows_of(read.pairs) == [("u", "v"), ("v", "x")]
+    assert read.header is None
+    read.release()
 
 
 @pytest.mark.slow

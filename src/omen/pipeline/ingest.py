@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -38,7 +38,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _PARSED = [StructField(name, schemas.TEXT) for name in ("left", "right", "reason")]
 _PARSED += [StructField(name, schemas.INTEGER) for name in ("left_number", "right_number")]
 _HEADER_NAMES = """
-    source target src dst from to u v a b x y i j head tail user users friend follower followee following followed
+    source target src dst from to head tail user users friend follower followee following followed
     node node1 node2 node_1 node_2 id id1 id2 id_1 id_2 user1 user2 user_a user_b user_id friend_id follower_id
     followee_id fromnodeid tonodeid from_node to_node from_node_id to_node_id source_id target_id subscriber publisher
 """
@@ -67,6 +67,7 @@ class Ingested:
     rejected: DataFrame
     counts: Counts
     cached: DataFrame
+    header: str | None = None  # the line that was taken for one
 
     def release(self) -> None:
         self.cached.unpersist()
@@ -86,7 +87,7 @@ def ingest_edges(
     (a, b) and (b, a) are one edge, kept as the smaller first. `target_first`: the columns stand the other way round.
     """
     names = ("target", "source") if target_first else ("source", "target")
-    both = (labels, labels)
+    both, header = (labels, labels), None
     if is_parquet(path):
         from omen.pipeline.subscriptions import read_parquet_pairs
 
@@ -100,7 +101,8 @@ def ingest_edges(
         parsed = parse_edges(lines, header, separator)
         placed = parse_edges(lines, header, separator, keep=("file", "block", "place", "text"))
         rejected = as_rejected(number_rows(bad_rows(placed, both), lines))
-    return settle(parsed, rejected, names, path, both, together=True, either_way=either_way)
+    read = settle(parsed, rejected, names, path, both, together=True, either_way=either_way)
+    return replace(read, header=header)
 
 
 def parse_edges(
@@ -182,8 +184,9 @@ def _number(word: str | None) -> int | None:
 def find_shape(lines: DataFrame) -> tuple[str | None, str | None]:
     """The header of an edge list, None without one, and what stands between its columns, None if they are no numbers.
 
-    A header is a first line whose words name columns, or are words where the next line has numbers. A line equal to it
-    anywhere is no data either: files put together from several repeat theirs.
+    A header is a first line whose words name columns (no single letters: users may be called so), or are words where
+    the next line has numbers. A line equal to it anywhere is no data either: files put together from several repeat
+    theirs.
     """
     text = bare(F.col("text"))
     first = [row[0] for row in lines.filter(~is_comment(text)).select(text).limit(2).collect()]

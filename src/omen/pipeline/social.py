@@ -86,6 +86,7 @@ def _sample(read: Ingested, asked: SocialRequest, out: str) -> Sampled:
         "seeds": asked.seeds,
         "seed": asked.seed,
         "rows": read.counts.rows,
+        "header": read.header,
         "duplicates": read.counts.duplicates,
         "rejected": read.counts.rejected,
         "graph": {"users": degrees.count(), "edges": read.counts.kept},
