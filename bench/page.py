@@ -62,6 +62,8 @@ def _pipeline_lines(found: dict[str, Any]) -> Iterator[str]:
     """The form that bench/pipeline.py writes: rates at growing sizes."""
     yield "## Pipeline on Spark\n"
     yield f"{_machine(found['machine'])}\n"
+    if note := found.get("note"):
+        yield f"{note}\n"
     yield "| job | size | seconds | a second | to reach at full size | |"
     yield "| --- | ---: | ---: | ---: | --- | --- |"
     for one in found["results"]:
