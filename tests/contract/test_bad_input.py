@@ -198,6 +198,7 @@ def test_a_failed_run_leaves_the_previous_output_as_it_was(tmp_path: Path, capsy
 def test_interrupting_a_command_is_quiet_and_leaves_nothing(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys, omen.workloads as w\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell in the background has it ignored
         "w.generate_interests = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "from omen.cli.main import main\n"
         f"sys.exit(main('{SYNTH.format(out=tmp_path / 'out')}'.split()))\n"
