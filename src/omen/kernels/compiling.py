@@ -22,7 +22,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-COLD_SECONDS = 40  # all kernels on two cores of 2020s hardware; said to whoever has to wait for it
+COLD_SECONDS = 45  # all kernels on two cores of 2020s hardware; said to whoever has to wait for it
 
 _HERE = Path(__file__).parent
 _IMPORT = re.compile(rb"^\s*from omen\.kernels(?:\.(\w+) import| import (\([^)]*\)|.+))", re.MULTILINE)
@@ -33,7 +33,7 @@ def compiled(signature: str | None = None) -> Callable[[Kernel], Kernel]:
     """Compile a function for one signature at import, or, without one, as a helper inlined into its callers' types."""
 
     def compile_kernel(function: Kernel) -> Kernel:
-        kernel: Any = numba.njit(nogil=True)(function)
+        kernel: Any = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
         try:
             kernel._cache = _KernelCache(function)
         except RuntimeError:  # no place to keep it: neither beside the module nor in the user's cache folder
