@@ -10,7 +10,7 @@ from omen.protocol.events import NodeId
 from omen.protocol.messages import LinkClose, LinkOk, LinkOpen, LinkSeen, Ref
 from omen.protocol.outbox import Outbox
 
-PLANNED, OPENING, ACCEPTED, UP = "planned", "opening", "accepted", "up"
+PLANNED, OPENING, ACCEPTED, UP, FADING = "planned", "opening", "accepted", "up", "fading"
 
 
 @dataclass(slots=True)
@@ -82,11 +82,28 @@ class Links:
             self.changed = True
         return link
 
+    def fade(self, node: NodeId) -> None:
+        """Count on a link no more: it is about to be taken down (see `sparing`)."""
+        self.links[node].state = FADING
+
+    def unfade(self, node: NodeId) -> None:
+        """It stays after all."""
+        link = self.links.get(node)
+        if link is not None and link.state == FADING:
+            link.state = UP
+            self.came_up.append(node)
+
+    def is_fading(self, node: NodeId) -> bool:
+        link = self.links.get(node)
+        return link is not None and link.state == FADING
+
     def on_open(self, message: LinkOpen) -> None:
         ref = message.descriptor.digest.ref
         if self._book.is_dead(ref):
             return
         link = self.links.get(ref.id)
+        if link is not None and link.state == FADING and link.ref.incarnation >= ref.incarnation:
+            return
         if link is None or link.ref.incarnation < ref.incarnation:
             link = self.links[ref.id] = Link(ref, ACCEPTED)
             self.changed = True
@@ -107,6 +124,8 @@ class Links:
             self._out.send(ref, LinkClose(self._book.ref.incarnation))
             return
         link.successors = message.successors
+        if link.state == FADING:
+            return
         self._set_up(link)
         self._out.send(ref, LinkSeen())
 
@@ -124,7 +143,7 @@ class Links:
     def on_timer(self, node: NodeId) -> None:
         """Say it again, a few times; then give the link up."""
         link = self.links.get(node)
-        if link is None or link.state == UP:
+        if link is None or link.state in (UP, FADING):
             return
         link.attempts += 1
         if link.attempts >= self._config.attempts or link.state == PLANNED:

@@ -141,6 +141,7 @@ class Answer(Message, frozen=True, array_like=True, tag=23):
     """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a loss.
 
     `unsettled`: those of `mine` in which this node waits to be linked itself. `leaving`: do not count on it.
+    `spare`: the neighbours this node might do without, as far as it can tell alone.
     """
 
     event: EventId
@@ -153,6 +154,7 @@ class Answer(Message, frozen=True, array_like=True, tag=23):
     links: tuple[tuple[NodeId, bytes], ...]
     former: bool
     leaving: bool
+    spare: tuple[NodeId, ...] = ()
 
 
 class Inquire(Message, frozen=True, array_like=True, tag=24):
@@ -230,6 +232,64 @@ class Goodbye(Message, frozen=True, array_like=True, tag=33):
     handled: bool
 
 
+class Relay(Message, frozen=True, array_like=True, tag=50):
+    """Pass this question on to these neighbours: they stand further off than the asker knows its way."""
+
+    ask: Ask
+    to: tuple[NodeId, ...]
+
+
+class Spare(Message, frozen=True, array_like=True, tag=51):
+    """The coordinator of a finished repair asks one end of a link whether the link can go."""
+
+    asker: Ref
+    attempt: int
+    other: NodeId
+
+
+class Probe(Message, frozen=True, array_like=True, tag=52):
+    """Looks for a way from `origin` to `target` in each of these topics that does not use the link between them."""
+
+    origin: NodeId
+    target: NodeId
+    nonce: int
+    hops: int
+    topics: tuple[Topic, ...]
+
+
+class Trail(Message, frozen=True, array_like=True, tag=53):
+    """Goes back the way a probe came: whoever passes it on keeps the links of that way for a while."""
+
+    origin: NodeId
+    target: NodeId
+    nonce: int
+    topics: tuple[Topic, ...]
+
+
+class Yield(Message, frozen=True, array_like=True, tag=54):
+    """A way round is found and kept: do you agree to take our link down? Versions: mine and yours, as I know them."""
+
+    nonce: int
+    asker: Ref
+    attempt: int
+    mine: int
+    yours: int
+
+
+class Yielded(Message, frozen=True, array_like=True, tag=55):
+    """The answer. A node that agreed counts on the link no more, and repeats this until it hears `Settled`."""
+
+    nonce: int
+    agreed: bool
+
+
+class Settled(Message, frozen=True, array_like=True, tag=56):
+    """What became of the link."""
+
+    nonce: int
+    kept: bool
+
+
 class Ping(Message, frozen=True, array_like=True, tag=34):
     nonce: int
 
@@ -264,6 +324,13 @@ AnyMessage = (
     | Walk
     | Found
     | Goodbye
+    | Relay
+    | Spare
+    | Probe
+    | Trail
+    | Yield
+    | Yielded
+    | Settled
     | Ping
     | Pong
 )
