@@ -21,6 +21,12 @@ def at_least(minimum: int) -> Callable[[str], int]:
     return parse
 
 
+def add_workload(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workload", metavar="W", required=True, help="folder of the workload, or a table of node and topic"
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

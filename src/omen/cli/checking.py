@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from omen.cli.arguments import add_json, at_least
+from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.output import print_facts, print_json, print_table
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options
@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
         description="Judge whether the subscribers of every topic are connected (k-connected) among themselves.",
         epilog=EPILOG,
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument("--overlay", metavar="O", required=True, help="table of links: u, v")
     parser.add_argument("--k", metavar="K", type=at_least(1), default=1, help="connectivity asked for (1)")
     parser.add_argument("--diameters", action="store_true", help="also measure how many hops each topic spans")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from omen.cli.arguments import add_json, at_least, seconds, share
+from omen.cli.arguments import add_json, add_workload, at_least, seconds, share
 from omen.cli.google import add_google
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
@@ -52,7 +52,7 @@ def _add_random(kinds: Any) -> None:
         description="Rounds of one join or leave each, a second apart. The same seed gives the same trace, anywhere.",
         epilog=RANDOM_EPILOG,
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument("--rounds", metavar="R", type=at_least(0), required=True, help="how many rounds")
     parser.add_argument(
         "--join-probability", metavar="P", type=share, default=0.5, help="that a round is a join, not a leave (0.5)"
@@ -68,7 +68,7 @@ def _add_lifetimes(kinds: Any) -> None:
         description="Nodes go and come back after exponential times. The same seed gives the same trace, anywhere.",
         epilog=LIFETIMES_EPILOG,
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument("--mean-up", metavar="S", type=seconds, required=True, help="mean time up, in seconds")
     parser.add_argument("--mean-down", metavar="S", type=seconds, help="mean time down (a quarter of the time up)")
     parser.add_argument("--duration", metavar="S", type=seconds, required=True, help="length of the trace, in seconds")

@@ -6,7 +6,8 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from omen.cli.arguments import add_json
+from omen.cli.arguments import add_json, add_workload
+from omen.cli.declared_options import add_declared_options, given_options, listed, told
 from omen.cli.output import print_facts, print_json, shown
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options
@@ -25,18 +26,15 @@ example:
 
 
 def add_parser(commands: Any) -> None:
-    width = max(map(len, ALGORITHMS))
-    known = "\n".join(f"  {name:<{width}}  {algorithm.summary}" for name, algorithm in ALGORITHMS.items())
     parser = commands.add_parser(
         "design",
         help="build an overlay from scratch with one of the algorithms",
         description="Build an overlay from scratch: the links that connect the subscribers of every topic.",
-        epilog=f"algorithms:\n{known}\n\n{EPILOG}",
+        epilog=f"{listed('algorithms', ALGORITHMS)}\n\n{EPILOG}",
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument("--algorithm", metavar="A", default="low-oda", help="one of those below (low-oda)")
-    for name, text in _option_help().items():
-        parser.add_argument(f"--{name}", metavar=name.upper(), dest=f"option_{name}", help=text)
+    add_declared_options(parser, ALGORITHMS)
     parser.add_argument("--out", metavar="O", help="table of links to write; without it the result is only shown")
     parser.add_argument(
         "--engine", choices=("local", "spark"), default="local", help="where it is built; spark: per-topic only (local)"
@@ -46,27 +44,9 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(handler=design)
 
 
-def _option_help() -> dict[str, str]:
-    """What each option means, from the declarations of the algorithms that take it."""
-    takers: dict[str, dict[str, list[str]]] = {}
-    for algorithm in ALGORITHMS.values():
-        for option in algorithm.options:
-            meaning = f"{option.help} ({option.default})".replace("%", "%%")
-            takers.setdefault(option.name, {}).setdefault(meaning, []).append(algorithm.name)
-    return {
-        name: "; ".join(f"{', '.join(algorithms)}: {meaning}" for meaning, algorithms in meanings.items())
-        for name, meanings in takers.items()
-    }
-
-
 def design(arguments: argparse.Namespace) -> int:
     algorithm = find_algorithm(arguments.algorithm)
-    given = {
-        name.removeprefix("option_"): value
-        for name, value in vars(arguments).items()
-        if name.startswith("option_") and value is not None
-    }
-    options = resolve_options(algorithm, given)
+    options = resolve_options(algorithm, given_options(arguments))
     result = (_design_on_spark if arguments.engine == "spark" else _design_here)(arguments, algorithm, options)
     if arguments.json:
         print_json(result)
@@ -119,7 +99,7 @@ def build_timed(algorithm: Algorithm, interests: Interests, options: dict[str, A
 
 
 def _print_result(result: dict[str, Any]) -> None:
-    settings = ", ".join(f"{name} {value:g}" for name, value in result["options"].items())
+    settings = told(result["options"])
     print_facts(
         [
             ("algorithm", f"{result['algorithm']} ({settings})" if settings else result["algorithm"]),

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from omen.cli.arguments import add_json
+from omen.cli.arguments import add_json, add_workload
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
 
@@ -24,7 +24,7 @@ def add_parser(commands: Any) -> None:
         description="Write an overlay for other programs: GraphML for Gephi, DOT for Graphviz, JSON for D3.",
         epilog=EPILOG,
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument("--overlay", metavar="O", required=True, help="table of links: u, v")
     parser.add_argument("--format", choices=("graphml", "dot", "json"), required=True, help="what to write")
     parser.add_argument("--out", metavar="FILE", help="file to write (standard output)")

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from omen.cli.arguments import add_json, at_least
+from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.output import print_facts, print_json
 from omen.cli.spark_options import add_spark_options, spark_options
 
@@ -30,7 +30,7 @@ def add_google(kinds: Any) -> None:
     parser.add_argument(
         "--machine-events", metavar="FILE", required=True, help="the table machine_events, .csv or .csv.gz"
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=0, help="of the random choices (0)")
     parser.add_argument("--max-rejected", metavar="N", type=at_least(0), help="stop where more rows are bad")
     parser.add_argument("--out", metavar="C", required=True, help="folder to write")

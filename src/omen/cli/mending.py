@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from omen.cli.arguments import add_json
+from omen.cli.arguments import add_json, add_workload
+from omen.cli.declared_options import listed, told_as_json
 from omen.cli.output import print_facts, print_json, print_table, say
 from omen.cli.progress import working
-from omen.cli.system_options import add_system_options, chosen_system, known_systems, told_as_json
+from omen.cli.system_options import add_system_options, chosen_system
 from omen.errors import InvalidInput
 from omen.mend import MAINTAINERS
 
@@ -31,9 +32,9 @@ def add_parser(commands: Any) -> None:
         "mend",
         help="nodes leave, join or change their topics: which links to make and to drop",
         description="Print the links to make and to drop when nodes leave, join or change their topics.",
-        epilog=f"{known_systems(MAINTAINERS)}\n\n{EPILOG}",
+        epilog=f"{listed('systems', MAINTAINERS)}\n\n{EPILOG}",
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument("--overlay", metavar="O", required=True, help="table of the links there are: u, v")
     for action, text in (
         ("leave", "this node is gone, or goes"),

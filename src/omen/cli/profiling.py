@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from omen.cli.arguments import add_json, at_least
+from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.output import print_facts, print_json, print_table, shown
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
@@ -30,7 +30,7 @@ def add_profile(kinds: Any) -> None:
         description="Say what a workload looks like: sizes, popularity, how alike interests are.",
         epilog=EPILOG,
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument(
         "--closest", metavar="D", type=at_least(1), default=20, help="nodes compared with in tdi(D) (20)"
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from omen.cli.arguments import add_json, seconds
+from omen.cli.arguments import add_json, add_workload, seconds
+from omen.cli.declared_options import listed, told, told_as_json
 from omen.cli.output import print_facts, print_json, print_table, say, shown
 from omen.cli.progress import counting, working
-from omen.cli.system_options import add_system_options, chosen_system, known_systems, told, told_as_json
+from omen.cli.system_options import add_system_options, chosen_system
 from omen.runs import SYSTEMS
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def add_parser(commands: Any) -> None:
         "replay",
         help="drive a system through a trace of churn, and measure it",
         description="Let what a trace tells happen to a workload, and a system keep its overlay connected.",
-        epilog=f"{known_systems(SYSTEMS)}\n\n{EPILOG}",
+        epilog=f"{listed('systems', SYSTEMS)}\n\n{EPILOG}",
     )
-    parser.add_argument("--workload", metavar="W", required=True, help="folder of the workload")
+    add_workload(parser)
     parser.add_argument("--churn", metavar="C", required=True, help="the trace: a table of what happens to nodes")
     parser.add_argument("--overlay", metavar="O", help="links to start from; without it Low-ODA's")
     add_system_options(parser, SYSTEMS)

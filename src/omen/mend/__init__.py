@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class System:
+class MaintainerKind:
     """An entry of the dict of maintainers; `make(state, options, workload)` puts one in charge of a state."""
 
     name: str
@@ -56,15 +56,17 @@ def _make_shadow(state: State, options: dict[str, Any], workload: Interests) -> 
     return Shadow(state, options, workload)
 
 
-MAINTAINERS: dict[str, System] = {
+MAINTAINERS: dict[str, MaintainerKind] = {
     system.name: system
     for system in (
-        System("lowoda-re", _make_rebuilding, (RHO,), "Low-ODA from scratch each time", "omen, Table 3"),
-        System("lowoda-inc", _make_naive, (RHO, REBALANCE), "Low-ODA on top of the links there are", "omen, Table 3"),
-        System(
+        MaintainerKind("lowoda-re", _make_rebuilding, (RHO,), "Low-ODA from scratch each time", "omen, Table 3"),
+        MaintainerKind(
+            "lowoda-inc", _make_naive, (RHO, REBALANCE), "Low-ODA on top of the links there are", "omen, Table 3"
+        ),
+        MaintainerKind(
             "naive", _make_naive, (RHO, REBALANCE), "the same as lowoda-inc, by its first name", "shadows, Algs. 3-4"
         ),
-        System(
+        MaintainerKind(
             "shadow",
             _make_shadow,
             (RHO, LAMBDA, BACKUPS, COMPONENTS, DEGREE_OF, SEED, REBALANCE),
@@ -108,7 +110,7 @@ def resume_maintainer(
     return system.make(State.restored(snapshot), values, workload or snapshot.interests)
 
 
-def _system(name: str) -> System:
+def _system(name: str) -> MaintainerKind:
     if name not in MAINTAINERS:
         raise InvalidInput(
             f"no maintainer is called {name!r}: there are {', '.join(MAINTAINERS)}{suggest(name, MAINTAINERS)}"

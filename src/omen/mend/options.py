@@ -43,11 +43,14 @@ COMPONENTS = Choice(
     "components",
     ("exact", "halo", "halo-near", "literal"),
     "exact",
-    "pieces of a topic after a leave: of the whole overlay, as seen from S and its neighbours (near: without backups in"
-    " pieces that hold no former neighbour), or within S alone",
+    "pieces of a topic after a leave: of the whole overlay, as seen from the shadow set and its neighbours (near:"
+    " without backups in pieces that hold no former neighbour), or within the shadow set alone",
 )
 DEGREE_OF = Choice(
-    "degree_of", ("s", "overlay"), "s", "whose maximum degree a repair spares: of S or of the whole overlay"
+    "degree_of",
+    ("s", "overlay"),
+    "s",
+    "whose maximum degree a repair spares: of the shadow set (s) or of the whole overlay",
 )
 SEED = Option("seed", int, 0, 0, 2**63 - 1, "seed of the topics drawn for backups")
 REBALANCE = Option("rebalance", int, 0, 0, 1_000_000, "links that may change with each repair to bring degrees down")
