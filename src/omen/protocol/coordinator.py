@@ -8,7 +8,7 @@ from omen.protocol.docket import Case, Docket
 from omen.protocol.events import Engine, NodeId, Randomness
 from omen.protocol.locate import Locator
 from omen.protocol.mending import Loss, Mending
-from omen.protocol.messages import Arrive, Descriptor, EventId, Handled, Inherit, Inquire, Ref, Report, Reported
+from omen.protocol.messages import Arrive, Descriptor, EventId, Handled, Inherit, Inquire, Ref, Report, Reported, Spare
 from omen.protocol.outbox import Outbox
 from omen.protocol.repairing import Repairer
 from omen.protocol.ring import Ring
@@ -214,6 +214,9 @@ class Coordinator:
                 self._out.send(waiting[node], Handled(event))
             self.docket.collect(event, mended)
         self._out.notify("handled", (mending.event, tuple(mending.made), len(mending.members), tuple(events)))
+        for one, other in mending.spare_pairs(self._config.redundant_removals):
+            if one in mending.members:
+                self._out.send(mending.members[one], Spare(self._book.ref, mending.attempt, other))
         self.process_exe_q()
 
     def yield_to_another(self, event: EventId) -> None:

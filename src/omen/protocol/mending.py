@@ -27,7 +27,10 @@ class Loss:
 
 @dataclass(slots=True)
 class Mending:
-    """The state of one repair. `centre`: the node to be linked (join, added topics); None for a loss."""
+    """The state of one repair. `centre`: the node to be linked (join, added topics); None for a loss.
+
+    `outer`: answers of nodes around the shadow set, `unheard` those still to answer, `widened` how many hops so far.
+    """
 
     event: EventId
     centre: Ref | None
@@ -36,6 +39,9 @@ class Mending:
     members: dict[NodeId, Ref] = field(default_factory=dict)
     former: set[NodeId] = field(default_factory=set)
     answers: dict[NodeId, Answer] = field(default_factory=dict)
+    outer: dict[NodeId, Answer] = field(default_factory=dict)
+    unheard: set[NodeId] = field(default_factory=set)
+    widened: int = 0
     asked: tuple[Topic, ...] = ()
     stage: str = WAITING
     attempt: int = 0
@@ -120,6 +126,35 @@ class Mending:
         labels_of = [[int(node == newcomer)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)]
         return topics_of, labels_of
 
+    def strangers(self) -> dict[NodeId, list[NodeId]]:
+        """Who around might connect pieces that seem apart, each with the node (the key) that named it first."""
+        nodes = sorted(node for node in self.members if node in self.answers)
+        parents = self._unite(nodes, True)
+        wanted: set[NodeId] = set()
+        for parent, roots in zip(parents, self._broken_off(parents, nodes), strict=True):
+            if len(roots) > 1:
+                wanted.update(node for node in parent if _find(parent, node) in roots)
+        wanted -= self.answers.keys() | self.outer.keys() | self.losses.keys() | self.gone
+        found: dict[NodeId, list[NodeId]] = {}
+        for node, answer in sorted((*self.answers.items(), *self.outer.items())):
+            for other, _ in answer.links:
+                if other in wanted:
+                    wanted.discard(other)
+                    found.setdefault(node, []).append(other)
+        return found
+
+    def spare_pairs(self, most: int) -> list[tuple[NodeId, NodeId]]:
+        """Links inside the shadow set that either end might do without, those of the busiest ends first."""
+        spare = {node: set(answer.spare) for node, answer in self.answers.items()}
+        pairs = [
+            (node, other)
+            for node, others in spare.items()
+            for other in others
+            if node < other and node in spare.get(other, ())
+        ]
+        pairs.sort(key=lambda pair: (-self.answers[pair[0]].degree - self.answers[pair[1]].degree, pair))
+        return pairs[:most]
+
     def _pieces(self, nodes: Sequence[NodeId], halo: bool) -> tuple[list[list[int]], list[list[int]]]:
         """The piece of each member in each topic, by the links that the members named.
 
@@ -127,24 +162,36 @@ class Mending:
         loss broke off holds one, so joining theirs is enough, and joining more only costs links.
         """
         topics_of = [positions(self.answers[node].mine) for node in nodes]
-        parents: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
-        inside = set(nodes)
-        for node, topics in zip(nodes, topics_of, strict=True):
-            for topic in topics:
-                parents[topic].setdefault(node, node)
-            for other, bits in self.answers[node].links:
-                if other in self.losses or (not halo and other not in inside):
-                    continue
-                for topic in common_positions(self.answers[node].mine, bits):
-                    _unite(parents[topic], node, other)
-        broken_off = [
-            {_find(parent, node) for node in self.former if node in parent and node in inside} for parent in parents
-        ]
+        parents = self._unite(nodes, halo)
+        broken_off = self._broken_off(parents, nodes)
         labelled = [
             [(topic, root) for topic in topics if (root := _find(parents[topic], node)) in broken_off[topic]]
             for node, topics in zip(nodes, topics_of, strict=True)
         ]
         return [[topic for topic, _ in row] for row in labelled], [[root for _, root in row] for row in labelled]
+
+    def _unite(self, nodes: Sequence[NodeId], halo: bool) -> list[dict[NodeId, NodeId]]:
+        """For each topic a forest over the nodes seen in it: those of a tree are connected by links seen."""
+        parents: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
+        inside = set(nodes)
+        for node, answer in ((node, self.answers[node]) for node in nodes):
+            for topic in positions(answer.mine):
+                parents[topic].setdefault(node, node)
+            for other, bits in answer.links:
+                if other not in self.losses and (halo or other in inside):
+                    for topic in common_positions(answer.mine, bits):
+                        _unite(parents[topic], node, other)
+        for node, answer in self.outer.items():
+            for other, bits in answer.links:
+                if other not in self.losses:
+                    for topic in common_positions(answer.mine, bits):
+                        _unite(parents[topic], node, other)
+        return parents
+
+    def _broken_off(self, parents: Sequence[dict[NodeId, NodeId]], nodes: Iterable[NodeId]) -> list[set[NodeId]]:
+        """For each topic the pieces (by their roots) that hold a former neighbour."""
+        former = self.former.intersection(nodes)
+        return [{_find(parent, node) for node in former if node in parent} for parent in parents]
 
 
 def _find(piece: dict[NodeId, NodeId], node: NodeId) -> NodeId:

@@ -49,27 +49,39 @@ from omen.protocol.messages import (
     Offer,
     Ping,
     Pong,
+    Probe,
     Propose,
     Ref,
+    Relay,
     Report,
     Reported,
+    Settled,
     Shuffle,
     ShuffleReply,
+    Spare,
     Status,
+    Trail,
     Walk,
     Want,
+    Yield,
+    Yielded,
 )
 from omen.protocol.outbox import Outbox
+from omen.protocol.registry import Registry, SharedBook
 from omen.protocol.reports import Reports
 from omen.protocol.requests import Requests
 from omen.protocol.ring import Ring
 from omen.protocol.sampling import Sampling
 from omen.protocol.serving import Serving
+from omen.protocol.sparing import Sparing
 from omen.protocol.views import Views
 
 
 class OmenNode:
-    """The core of one node. `contacts`: whom to join through; none: the first node of a new overlay."""
+    """The core of one node. `contacts`: whom to join through; none: the first node of a new overlay.
+
+    `registry`: everybody's descriptors, for OMen-G.
+    """
 
     def __init__(
         self,
@@ -79,15 +91,19 @@ class OmenNode:
         randomness: Randomness,
         engine: Engine,
         contacts: Sequence[Ref] = (),
+        registry: Registry | None = None,
     ) -> None:
         self.config = config
         self._random = randomness
         self._contacts = tuple(contacts)
         self.out = Outbox(ref.id)
-        self.book = Book(Descriptor(Digest(ref, 1, 1), tuple(sorted(set(topics))), ()), config.tombstone_life)
+        me = Descriptor(Digest(ref, 1, 1), tuple(sorted(set(topics))), ())
+        life = config.tombstone_life
+        self.book = Book(me, life) if registry is None else SharedBook(me, life, registry)
         self.sampling = Sampling(self.book, config, randomness, self.out)
         self.ring = Ring(self.book, config)
         self.views = Views(self.book, config, randomness)
+        self.views.registry = self._registry = registry
         self.links = Links(self.book, config, self.out)
         self.gossip = Gossip(self.book, self.ring, self.views, self.links, self.sampling, config, randomness, self.out)
         self.gossip.on_reborn = lambda former: self._lose(former.id, former.incarnation)
@@ -108,6 +124,17 @@ class OmenNode:
             self.out,
             lambda ref: self._lose(ref.id, ref.incarnation),
         )
+        self.sparing = Sparing(
+            self.book,
+            self.links,
+            config,
+            self.out,
+            self.serving.count_on,
+            lambda: self.requests.departing,
+            lambda: self._now,
+        )
+        if config.redundant_removals:
+            self.serving.sparing = self.sparing
         self.stopped = False
         self._connected: set[NodeId] = set()
         self._told_successors: tuple[Ref, ...] = ()
@@ -141,6 +168,13 @@ class OmenNode:
             Walk: lambda _, message: self.serving.on_walk(message),
             Found: lambda _, message: self.coordinator.repairer.on_found(message),
             Goodbye: self._on_goodbye,
+            Relay: lambda _, message: self.serving.on_relay(message),
+            Spare: lambda _, message: self.sparing.on_spare(message),
+            Probe: self.sparing.on_probe,
+            Trail: self.sparing.on_trail,
+            Yield: self.sparing.on_yield,
+            Yielded: self.sparing.on_yielded,
+            Settled: self.sparing.on_settled,
             Ping: lambda sender, message: self._reply(sender, Pong(message.nonce)),
             Pong: lambda sender, message: None,
         }
@@ -179,6 +213,7 @@ class OmenNode:
             or docket.standby
             or self.coordinator.repairer.mending
             or self.serving.proposals
+            or self.sparing.is_busy
         )
 
     def start(self, now: Time) -> Sequence[Output]:
@@ -238,6 +273,8 @@ class OmenNode:
             self.reports.report(key[1])
         elif kind == "join" and not self.ring.members:
             self._join()
+        elif kind in ("spare", "fade"):
+            self.sparing.on_timer(key)
         elif kind == "depart":
             self._say_goodbye(handled=False)
 
@@ -309,6 +346,8 @@ class OmenNode:
         for node in sorted(told):
             self.out.send(told[node], Goodbye(self.ref, handled))
         self.stopped = True
+        if self._registry is not None:
+            self._registry.withdraw(self.book.id)
         self.out.notify("left")
 
     def _on_goodbye(self, sender: NodeId, message: Goodbye) -> None:

@@ -11,7 +11,7 @@ from omen.protocol.docket import Case, Docket
 from omen.protocol.events import Engine, NodeId, Randomness, Topic
 from omen.protocol.locate import Locator
 from omen.protocol.mending import ASKING, FINISHING, GATHERING, LINKING, WAITING, Loss, Mending
-from omen.protocol.messages import Answer, Ask, Confirmed, EventId, Found, Inherit, Inquire, Propose, Ref, Walk
+from omen.protocol.messages import Answer, Ask, Confirmed, EventId, Found, Inherit, Inquire, Propose, Ref, Relay, Walk
 from omen.protocol.outbox import Outbox
 from omen.protocol.ring import Ring
 from omen.protocol.views import Views
@@ -58,6 +58,7 @@ class Repairer:
         self._out = out
         self._owner = owner
         self.mending: Mending | None = None
+        self._asked = 0
 
     def begin(self, event: EventId, case: Case) -> None:
         centre = case.centre.digest.ref if case.centre is not None else None
@@ -183,9 +184,10 @@ class Repairer:
 
     def _ask(self, mending: Mending) -> None:
         """Ask the shadow set what it and its neighbours have of the topics concerned."""
-        mending.attempt += 1
-        mending.tries = 0
-        mending.answers = {}
+        self._asked += 1  # never the same twice: whoever answers counts its links as told of by that number
+        mending.attempt = self._asked
+        mending.tries = mending.widened = 0
+        mending.answers, mending.outer, mending.unheard = {}, {}, set()
         mending.open_links = {}
         mending.confirmed_by = set()
         case = self._docket.cases.get(mending.event)
@@ -200,6 +202,13 @@ class Repairer:
         self._ask_silent(mending)
 
     def _ask_silent(self, mending: Mending) -> None:
+        ask = self._question(mending)
+        for node in mending.silent():
+            self._out.send(mending.members[node], ask)
+        self._set_try_timer(mending)
+        self._proceed(mending)
+
+    def _question(self, mending: Mending) -> Ask:
         lost = tuple(
             Ref(loss.event.node, loss.event.incarnation, "")
             for loss in mending.losses.values()
@@ -207,11 +216,25 @@ class Repairer:
         )
         gone = {ref.id for ref in lost}
         fading = tuple(sorted(node for node in mending.losses if node not in gone))
-        ask = Ask(self._book.ref, mending.event, mending.attempt, mending.asked, lost, fading)
-        for node in mending.silent():
-            self._out.send(mending.members[node], ask)
+        return Ask(self._book.ref, mending.event, mending.attempt, mending.asked, lost, fading)
+
+    def _widen(self, mending: Mending) -> bool:
+        """Pieces seem apart that may meet further off: have the nodes around asked too; whether there are any.
+
+        A member passes the question on, since only neighbours have each other's address. Who does not answer at once is
+        done without: all a repair loses by that is sight.
+        """
+        if mending.centre is not None or mending.widened >= self._config.halo_hops - 1:
+            return False
+        mending.widened += 1
+        strangers = mending.strangers()
+        ask = self._question(mending)
+        for node, others in strangers.items():
+            by = mending.members[node] if node in mending.members else mending.outer[node].me
+            self._out.send(by, Relay(ask, tuple(others)))
+            mending.unheard.update(others)
         self._set_try_timer(mending)
-        self._proceed(mending)
+        return bool(strangers)
 
     def _is_gone(self, event: EventId) -> bool:
         buried = self._book.tombstones.get(event.node)
@@ -233,9 +256,20 @@ class Repairer:
                 return
             mending.answers[node] = message
             self._proceed(mending)
+        elif node in mending.unheard:
+            mending.unheard.discard(node)
+            if message.former and not message.leaving:
+                mending.members[node] = message.me
+                mending.former.add(node)
+                mending.answers[node] = message
+            elif not message.leaving:
+                mending.outer[node] = message
+            self._proceed(mending)
 
     def _proceed(self, mending: Mending) -> None:
-        if mending.stage != ASKING or mending.silent() or mending.inquiries:
+        if mending.stage != ASKING or mending.silent() or mending.inquiries or mending.unheard:
+            return
+        if self._widen(mending):
             return
         missing = mending.uncovered()
         if missing and not mending.walked and self._ring.successors:
@@ -318,6 +352,7 @@ class Repairer:
     def _try_again(self, mending: Mending) -> None:
         """Somebody was silent: ask again, and after a few times count it as lost."""
         mending.tries += 1
+        mending.unheard = set()
         if mending.stage == ASKING:
             if mending.tries >= self._config.attempts:
                 mending.tries = 0

@@ -9,15 +9,21 @@ from omen.protocol.circle import clockwise
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.links import Links
 from omen.protocol.mending import to_bits
-from omen.protocol.messages import Answer, Ask, Confirmed, EventId, Found, Propose, Ref, Walk
+from omen.protocol.messages import Answer, Ask, Confirmed, EventId, Found, Propose, Ref, Relay, Walk
 from omen.protocol.outbox import Outbox
 from omen.protocol.reports import Reports
 from omen.protocol.requests import Requests
 from omen.protocol.ring import Ring
+from omen.protocol.sparing import Sparing
+
+LOSSES = ("leave", "drop")
 
 
 class Serving:
-    """`proposals`: whom to tell when a proposed link is up. `lose` is called for losses heard of from coordinators."""
+    """`proposals`: whom to tell when a proposed link is up. `lose` is called for losses heard of from coordinators.
+
+    `sparing`: given where redundant links are to be removed.
+    """
 
     def __init__(
         self,
@@ -36,6 +42,7 @@ class Serving:
         self._requests = requests
         self._out = out
         self._lose = lose
+        self.sparing: Sparing | None = None
         self.proposals: dict[NodeId, list[tuple[Ref, EventId, int]]] = {}
         self._fading: dict[NodeId, tuple[int, frozenset[Topic]]] = {}
 
@@ -46,7 +53,7 @@ class Serving:
                 self._lose(ref)
         self._note_fading(message)
         asked = message.topics
-        links = tuple((node, to_bits(asked, self._count_on(node))) for node in self._links.up())
+        links = tuple((node, to_bits(asked, self.count_on(node))) for node in self._links.up())
         self._out.send(
             message.asker,
             Answer(
@@ -60,8 +67,23 @@ class Serving:
                 links,
                 any(self._reports.was_linked(ref) for ref in message.lost),
                 self._requests.departing,
+                self._spare(message),
             ),
         )
+
+    def _spare(self, message: Ask) -> tuple[NodeId, ...]:
+        """Which links might go, where that is wanted; a repair of a loss counts on all links named here."""
+        if self.sparing is None:
+            return ()
+        if message.event.kind in LOSSES:
+            self.sparing.note_answer(message)
+        return self.sparing.spareable()
+
+    def on_relay(self, message: Relay) -> None:
+        """Pass a coordinator's question on to neighbours it has no address of."""
+        for node in message.to:
+            if self._links.is_up(node):
+                self._out.send(self._links.links[node].ref, message.ask)
 
     def _note_fading(self, message: Ask) -> None:
         self._fading = {node: entry for node, entry in self._fading.items() if node in self._links.links}
@@ -75,7 +97,7 @@ class Serving:
         entry = self._fading.get(node)
         return entry[1] if entry is not None and entry[0] == version else frozenset()
 
-    def _count_on(self, node: NodeId) -> frozenset[Topic]:
+    def count_on(self, node: NodeId) -> frozenset[Topic]:
         """The topics of a neighbour, without those it is about to give up or to leave with."""
         topics = self._book.topics_of(node)
         if node not in self._fading:

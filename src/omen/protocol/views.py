@@ -10,6 +10,7 @@ from omen.protocol.book import Book
 from omen.protocol.config import Config
 from omen.protocol.events import NodeId, Randomness, Topic
 from omen.protocol.messages import Digest, Ref
+from omen.protocol.registry import Registry
 
 SEEN_AT_MOST = 4096
 
@@ -35,6 +36,8 @@ class Views:
         self._random = randomness
         self.shadows: dict[NodeId, Shadow] = {}
         self.seen: dict[NodeId, tuple[int, int]] = {}
+        self.registry: Registry | None = None
+        self._read = 0
 
     def follow(self, nodes: Iterable[NodeId], pinned: Iterable[NodeId]) -> None:
         """Keep shadows for these nodes alone: the predecessors, and the lost ones still being mended."""
@@ -59,6 +62,8 @@ class Views:
         shadow = self.shadows.get(node)
         if shadow is None or shadow.stale:
             return False
+        if self.registry is not None:
+            return True
         if not shadow.topics:
             return shadow.quiet >= self._config.ready_rounds
         return not shadow.lacking or shadow.quiet >= self._config.ready_rounds
@@ -102,6 +107,8 @@ class Views:
 
     def select_view(self) -> None:
         """Build the backup sets anew where something changed (Alg. 4)."""
+        if self.registry is not None:
+            self._read_registry(self.registry)
         for node, shadow in self.shadows.items():
             known = self._book.known.get(node)
             if known is not None and shadow.stale:
@@ -110,6 +117,15 @@ class Views:
                     shadow.topics, shadow.quiet = topics, 0
             if shadow.stale:
                 self._rebuild(node, shadow)
+
+    def _read_registry(self, registry: Registry) -> None:
+        """With a global view: take in what happened anywhere."""
+        fresh, self._read = registry.log[self._read :], len(registry.log)
+        for node in fresh:
+            if node in registry.topic_sets:
+                self.note_news((node,))
+            else:
+                self.note_loss(node)
 
     def _rebuild(self, node: NodeId, shadow: Shadow) -> None:
         candidates = {

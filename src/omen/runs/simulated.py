@@ -53,6 +53,7 @@ class SimulatedSystem:
         overlay: Overlay,
         workload: Interests,
         options: Mapping[str, Any],
+        global_view: bool = False,
     ) -> None:
         self._topics = _topics_by_node(workload)
         self._gap_rounds = int(options["gap_rounds"])
@@ -61,7 +62,9 @@ class SimulatedSystem:
             coverage=options["lambda"],
             backups=options["backups"],
             rho=options["rho"],
-            halo_hops=0 if options["components"] == "literal" else 1,
+            halo_hops=0 if options["components"] == "literal" else options["halo_hops"],
+            redundant_removals=options["removals"],
+            global_view=global_view,
         )
         network = Network(latency=uniform(500, 2_000), detection=uniform(20_000, 100_000))
         self.world = World(options["seed"], network)
@@ -175,12 +178,16 @@ class SimulatedSystem:
 
 
 def build_omen(
-    interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
+    interests: Interests,
+    overlay: Overlay | None,
+    workload: Interests,
+    options: Mapping[str, Any],
+    global_view: bool = False,
 ) -> SimulatedSystem:
-    """OMen on these nodes, from this overlay or Low-ODA's."""
+    """OMen on these nodes, or OMen-G, from this overlay or Low-ODA's."""
     if overlay is None:
         overlay = design_overlay(interests, "low-oda", rho=options["rho"])
-    return SimulatedSystem(interests, overlay, workload, options)
+    return SimulatedSystem(interests, overlay, workload, options, global_view)
 
 
 def _waves(events: Sequence[Event], most: int) -> Iterator[list[Event]]:

@@ -124,22 +124,24 @@ def _restore(name: str, data: bytes, workload: Interests, options: Mapping[str, 
 
 
 def _build_omen(
-    interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
+    global_view: bool, interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
 ) -> System:
     from omen.runs.simulated import build_omen
 
-    return build_omen(interests, overlay, workload, options)
+    return build_omen(interests, overlay, workload, options, global_view)
 
 
 OMEN = SystemKind(
     "omen",
-    _build_omen,
+    partial(_build_omen, False),
     None,
     (
         mend_options.RHO,
         replace(mend_options.LAMBDA, default=5),
         mend_options.BACKUPS,
         replace(mend_options.COMPONENTS, choices=("halo", "literal"), default="halo"),
+        Option("halo_hops", int, 1, 1, 16, "how far around S a halo reaches: its neighbours, their neighbours, ..."),
+        Option("removals", int, 0, 0, 1000, "links inside S that may be taken down with a repair, where not needed"),
         mend_options.SEED,
         Option("resilience", int, 3, 1, 64, "L: concurrent losses survived, predecessors and successors kept"),
         Option("gap_rounds", int, 1, 0, 1_000_000, "gossip rounds that a gap of the trace is cut to"),
@@ -148,12 +150,19 @@ OMEN = SystemKind(
     "Chen, Vitenberg, Jacobsen 2016",
 )
 
+OMEN_G = replace(
+    OMEN,
+    name="omen-g",
+    build=partial(_build_omen, True),
+    summary="the same with a global view at each node, for comparing",
+)
+
 SYSTEMS: dict[str, SystemKind] = {
     kind.name: SystemKind(
         kind.name, partial(_build, kind.name), partial(_restore, kind.name), kind.options, kind.summary, kind.paper
     )
     for kind in mend.MAINTAINERS.values()
-} | {OMEN.name: OMEN}
+} | {OMEN.name: OMEN, OMEN_G.name: OMEN_G}
 
 
 def find_system(name: str) -> SystemKind:

@@ -13,6 +13,7 @@ from omen.protocol.config import Config
 from omen.protocol.events import Depart, Engine, NodeId, Subscribe, Topic
 from omen.protocol.messages import Descriptor, Digest, Ref
 from omen.protocol.omen import OmenNode
+from omen.protocol.registry import Registry
 from omen.protocol.ring import SPARE
 from omen.sim.world import World, generator_for
 
@@ -36,6 +37,7 @@ class Population:
         self._lives: dict[NodeId, int] = {}
         self._wanted: dict[NodeId, set[Topic]] = {}
         self._random = generator_for(world.seed, "population")
+        self.registry = Registry() if config.global_view else None
 
     def place(self, label: Label) -> NodeId:
         """Where a node of this name stands."""
@@ -97,7 +99,7 @@ class Population:
 
     def _core(self, node: NodeId, life: int, topics: Iterable[Topic], contacts: Sequence[Ref]) -> OmenNode:
         randomness = generator_for(self.world.seed, "node", node, life)
-        core = OmenNode(Ref(node, life, ""), topics, self.config, randomness, self.engine, contacts)
+        core = OmenNode(Ref(node, life, ""), topics, self.config, randomness, self.engine, contacts, self.registry)
         self.cores[node] = core
         self._wanted.pop(node, None)
         return core
@@ -125,7 +127,10 @@ class Population:
         return node
 
     def crash(self, label: Label) -> None:
-        self.world.crash(self.place(label))
+        node = self.place(label)
+        if self.registry is not None:
+            self.registry.withdraw(node)
+        self.world.crash(node)
 
     def leave(self, label: Label) -> None:
         self.world.tell(self.place(label), Depart())

@@ -19,6 +19,7 @@ from omen.sim.world import generator_for
 BURSTS = 4
 SPREAD_S = 0.3
 FEWEST_NODES = 5
+REMOVALS = (0, 4, 20)
 TROUBLES = ("crash", "crash", "killing", "killing", "row", "join", "between", "leave", "change", "back")
 
 
@@ -41,6 +42,8 @@ class Draft:
             coverage=self.random.randint(0, 5),
             gossip_ms=200.0,
             standby_timeout_ms=1500.0,
+            halo_hops=1 + number % 2,
+            redundant_removals=REMOVALS[number % len(REMOVALS)],
         )
         trouble = self.random.randrange(3) == 0
         network = NetworkSpec(
