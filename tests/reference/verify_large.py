@@ -1,6 +1,6 @@
-"""Hold GM, Low-ODA and MinMax-ODA against their oracle on twenty instances of 300 nodes: many minutes, so no test.
+"""Hold GM, Low-ODA, MinMax-ODA, GM2 and the hub rules against their oracles on twenty instances of 300 nodes each.
 
-PYTHONPATH=tests python -m reference.verify_large
+Many minutes, so no test: PYTHONPATH=tests python -m reference.verify_large [greedy|blocks]
 """
 
 from __future__ import annotations
@@ -8,25 +8,33 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from omen.interests import Interests
-from omen.kernels.greedy import CACHE_LENGTH, DENSE_DIVISOR, NO_CENTRE, NO_MAX_DEGREE, fresh_labels, greedy_links
+from omen.kernels import biconnected, greedy
+from omen.kernels.biconnected import gm2_links
+from omen.kernels.greedy import NO_CENTRE, NO_MAX_DEGREE, fresh_labels, greedy_links
+from omen.kernels.hubs import HIGHEST_DENSITY, MOST_NEIGHBOURS, MOST_WEIGHTED_NEIGHBOURS, hub_links
+from reference.gm2 import gm2
 from reference.greedy import all_pairs, construct_low_edges
+from reference.hubs import density, neighbours, stars, weighted_neighbours
 from reference.instances import as_topics, random_interests
 
 RHOS = {"gm": 0.0, "low-oda": 3.0, "minmax-oda": math.inf}
 PATHS = [
-    (CACHE_LENGTH, DENSE_DIVISOR, 0),
+    (greedy.CACHE_LENGTH, greedy.DENSE_DIVISOR, 0),
     (1, 0, 0),
     (2, 1000, 0),
     (3, -1000, 0),
-    (CACHE_LENGTH, DENSE_DIVISOR, 1000),
+    (greedy.CACHE_LENGTH, greedy.DENSE_DIVISOR, 1000),
 ]
+GM2_PATHS = [(biconnected.CACHE_LENGTH, biconnected.DENSE_DIVISOR), (1, 0), (2, 1000), (3, 8)]
+RULES = {MOST_NEIGHBOURS: neighbours, MOST_WEIGHTED_NEIGHBOURS: weighted_neighbours, HIGHEST_DENSITY: density}
 
 
-def differences(interests: Interests) -> list[str]:
+def greedy_differences(interests: Interests) -> list[str]:
     """Which algorithms, on which paths, choose other links than the oracle, or the same in another order."""
     rows = (interests.node_offsets, interests.node_topics, interests.topic_offsets, interests.topic_nodes)
     unlinked = np.zeros(interests.node_count, dtype=np.int32)
@@ -42,18 +50,39 @@ def differences(interests: Interests) -> list[str]:
     return found
 
 
-def main() -> int:
+def block_differences(interests: Interests) -> list[str]:
+    """Which algorithms, on which paths, choose other links than their oracles, or the same in another order."""
+    rows = (interests.node_offsets, interests.node_topics, interests.topic_offsets, interests.topic_nodes)
+    topics_of = as_topics(interests)
+    expected = [list(link) for link in gm2(topics_of)]
+    found = [f"gm2 {path}" for path in GM2_PATHS if gm2_links(*rows, *path).tolist() != expected]
+    for rule, score in RULES.items():
+        if hub_links(*rows, rule).tolist() != [list(link) for link in stars(topics_of, score)]:
+            found.append(f"hub rule {rule}")
+    return found
+
+
+# What is held against its oracle, on which instances: (topics, most topics a node, skew), and the first seed.
+GROUPS: dict[str, tuple[Callable[[Interests], list[str]], list[tuple[int, int, float]], int]] = {
+    "greedy": (greedy_differences, [(60, 5, 0.0), (80, 5, 0.5), (120, 4, 1.0), (150, 8, 0.3)], 2000),
+    "blocks": (block_differences, [(60, 8, 0.0), (60, 8, 0.5), (80, 7, 1.0), (120, 10, 0.3)], 1000),
+}
+
+
+def verify(group: str) -> bool:
+    """Whether all twenty instances are equal; each is told."""
+    differences, shapes, first_seed = GROUPS[group]
     failed = 0
     for seed in range(20):
-        topics, high, skew = [(60, 5, 0.0), (80, 5, 0.5), (120, 4, 1.0), (150, 8, 0.3)][seed % 4]
+        topics, high, skew = shapes[seed % 4]
         started = time.process_time()
-        found = differences(random_interests(300, topics, 2, high, skew, seed=2000 + seed))
+        found = differences(random_interests(300, topics, 2, high, skew, seed=first_seed + seed))
         failed += bool(found)
         spent = time.process_time() - started
         print(f"{seed + 1}/20: 300 x {topics}, skew {skew}: {', '.join(found) or 'equal'} ({spent:.0f} s)", flush=True)
-    print(f"{20 - failed} of 20 instances equal, link for link in order")
-    return 1 if failed else 0
+    print(f"{group}: {20 - failed} of 20 instances equal, link for link in order")
+    return not failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(sum(not verify(group) for group in sys.argv[1:] or GROUPS))

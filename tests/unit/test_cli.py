@@ -8,28 +8,17 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import Any
 
 import networkx
 import pytest
 
 import omen
+from commands import run, run_json
 from omen.cli.main import main
 from omen.runs import ALGORITHMS
 
 SYNTH = "workload synth --nodes 60 --topics 12 --popularity zipf:1 --sizes uniform:1:6 --seed 3"
 COMMANDS = ("demo", "workload", "workload synth", "workload import", "design", "check", "simulate", "export", "compile")
-
-
-def run(words: str, *more: object) -> int:
-    return main([*words.split(), *map(str, more)])
-
-
-def run_json(capsys: pytest.CaptureFixture[str], words: str, *more: object) -> Any:
-    assert run(words, *more, "--json") in (0, 1)
-    printed = capsys.readouterr().out
-    assert len(printed.splitlines()) == 1
-    return json.loads(printed)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from omen.cli.main import main
+from commands import run, run_json
 from omen.mend import MAINTAINERS
 from omen.runs import SYSTEMS
 from omen.tables import read_churn, read_overlay, read_workload
@@ -21,17 +21,6 @@ from omen.tables import read_churn, read_overlay, read_workload
 COMMANDS = ("churn", "churn random", "churn lifetimes", "replay", "mend")
 COLUMNS = "seq event node repair_s handled_s edges_added edges_removed max_degree avg_degree shadow_size messages bytes"
 TABLES = ("interests.parquet", "nodes.parquet", "overlay.parquet", "workload.json")
-
-
-def run(words: str, *more: object) -> int:
-    return main([*words.split(), *map(str, more)])
-
-
-def run_json(capsys: pytest.CaptureFixture[str], words: str, *more: object) -> Any:
-    assert run(words, *more, "--json") in (0, 1)
-    printed = capsys.readouterr().out
-    assert len(printed.splitlines()) == 1
-    return json.loads(printed)
 
 
 @pytest.fixture(scope="module")
