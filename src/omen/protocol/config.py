@@ -18,6 +18,38 @@ class Remedies:
 
 
 @dataclass(frozen=True, slots=True)
+class Dissemination:
+    """How publications spread, and what is kept of them."""
+
+    window_count: int = 2048
+    """Publications kept of each topic."""
+    window_bytes: int = 1 << 20
+    """Memory for them, a topic: payloads and what keeping them costs."""
+    window_age: Time = 60 * SECOND
+    """How long they are kept. A publisher is forgotten after twice this silence."""
+    largest_payload: int = 1 << 20
+    """Bytes a publication may carry."""
+    announce_period: Time = 200 * MILLISECOND
+    """Neighbours tell each other how far they are, once in each such interval in which something came."""
+    graft_delay: Time = 100 * MILLISECOND
+    """How long an announced publication may take to come by itself before it is pulled."""
+    pull_retry: Time = 250 * MILLISECOND
+    """After this a pull is repeated, with another neighbour where there is one."""
+    gap_attempts: int = 40
+    """After so many pulls what no neighbour offers is given up, and delivered as a gap."""
+    batch_count: int = 256
+    """Publications sent for one pull at most; the rest is pulled when they are there."""
+    batch_bytes: int = 256 << 10
+    """Bytes sent for one pull at most."""
+    prune_pause: Time = 50 * MILLISECOND
+    """A neighbour is told of its duplicates once in this time."""
+    pace_time: Time = 2 * SECOND
+    """The tree of a topic follows one stream, the lowest of those heard of within this time."""
+    streams: int = 4096
+    """Streams kept for each topic; above it the one silent for longest is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """One node's settings."""
 
@@ -49,8 +81,25 @@ class Config:
     """After this a successor takes over an event whose handling it has not heard of (omen Alg. 5)."""
     tombstone_life: Time = 60 * SECOND
     """How long a lost node's name is refused when gossip brings it back."""
+    detector: bool = False
+    """Whether nodes watch each other by heartbeats. Otherwise the driver's word that a peer is lost counts at once."""
+    heartbeat_period: Time = SECOND
+    """One beat a peer in each such interval."""
+    suspicion_time: Time = 2 * SECOND
+    """How long a peer that does not answer is suspected at least before it counts as gone."""
+    indirect_probes: int = 3
+    """Through how many others a silent peer is asked."""
+    audit: bool = False
+    """Whether nodes look for topics that are split although everything that happened was handled."""
+    audit_period: Time = 20 * SECOND
+    """One digest a link, and one report from each piece of a topic, in each such interval."""
+    label_refresh: int = 60
+    """After so many audit periods the leader of a piece renews its label; three times that, and it expires."""
+    lost_memory: Time = 600 * SECOND
+    """For how long lost peers are tried again, so that the halves of a network that was cut find each other."""
     redundant_removals: int = 0
     """Links inside the shadow set that a repair may remove when another path is verified."""
     global_view: bool = False
     """OMen-G: the driver hands every node all descriptors (omen 6.1)."""
     remedies: Remedies = field(default_factory=Remedies)
+    dissemination: Dissemination = field(default_factory=Dissemination)

@@ -9,22 +9,27 @@ from omen.protocol.book import Book
 from omen.protocol.circle import clockwise
 from omen.protocol.config import Config
 from omen.protocol.coordinator import Coordinator
+from omen.protocol.dissemination import TIMER, Dissemination
 from omen.protocol.events import (
     Depart,
     Engine,
     Input,
+    LinkBehind,
+    LinkReady,
     NodeId,
     Output,
     PeerLost,
+    Publish,
     Randomness,
     Received,
+    Replay,
     Subscribe,
     Time,
     TimerFired,
     Topic,
 )
 from omen.protocol.gossip import Gossip
-from omen.protocol.links import Links
+from omen.protocol.links import FADING, UP, Links
 from omen.protocol.locate import Locator
 from omen.protocol.messages import (
     Answer,
@@ -67,6 +72,7 @@ from omen.protocol.messages import (
     Yielded,
 )
 from omen.protocol.outbox import Outbox
+from omen.protocol.publications import Announce, Graft, Prune, Publication, Pull
 from omen.protocol.registry import Registry, SharedBook
 from omen.protocol.reports import Reports
 from omen.protocol.requests import Requests
@@ -135,6 +141,7 @@ class OmenNode:
         )
         if config.redundant_removals:
             self.serving.sparing = self.sparing
+        self.dissemination = Dissemination(ref, config, self.out, lambda topic: topic in self.requests.waiting_for())
         self.stopped = False
         self._connected: set[NodeId] = set()
         self._told_successors: tuple[Ref, ...] = ()
@@ -177,6 +184,10 @@ class OmenNode:
             Settled: self.sparing.on_settled,
             Ping: lambda sender, message: self._reply(sender, Pong(message.nonce)),
             Pong: lambda sender, message: None,
+            Announce: self._on_spread,
+            Pull: self._on_spread,
+            Prune: self._on_spread,
+            Graft: self._on_spread,
         }
 
     @property
@@ -229,6 +240,8 @@ class OmenNode:
             return []
         match event:
             case Received(sender, message):
+                if type(message) is Publication:
+                    return self.receive(sender, message, now)
                 handler = self._handlers.get(type(message))
                 if handler is not None:
                     self._now = now
@@ -239,11 +252,58 @@ class OmenNode:
             case PeerLost(peer, incarnation):
                 self._now = now
                 self._lose(peer, incarnation)
+            case Publish(topic, payload):
+                return self._publish(topic, payload, now)
+            case LinkBehind(peer):
+                self.dissemination.on_behind(peer)
+            case LinkReady(peer):
+                self._now = now
+                self._spread_over_links()
+                self.dissemination.on_ready(peer, now)
+            case Replay(topic):
+                self._now = now
+                self._spread_over_links()
+                self.dissemination.replay(topic, now)
             case Subscribe(added, dropped):
+                self._now = now
                 self.requests.resubscribe(added, dropped)
             case Depart():
                 self._depart()
         return self._conclude()
+
+    def receive(self, sender: NodeId, publication: Publication, now: Time) -> Sequence[Output]:
+        """A publication came in. Nothing else of this node changes by it, so nothing has to be settled."""
+        if self.stopped:
+            return ()
+        if not self.dissemination.in_use:
+            self._now = now
+            self._spread_over_links()
+        return self.dissemination.receive(sender, publication, now)
+
+    def _publish(self, topic: Topic, payload: bytes, now: Time) -> Sequence[Output]:
+        """Publishing on a topic makes it part of the node's interest (spidercast 2)."""
+        self._now = now
+        self.dissemination.check_payload(payload)
+        if topic not in self.requests.wanted:
+            self.requests.resubscribe((topic,), ())
+            self._spread_over_links()
+            return [*self._conclude(), *self.dissemination.publish(topic, payload, now)]
+        if not self.dissemination.in_use:
+            self._spread_over_links()
+        return self.dissemination.publish(topic, payload, now)
+
+    def _on_spread(self, sender: NodeId, message: Any) -> None:
+        if not self.dissemination.in_use:
+            self._spread_over_links()
+        self.dissemination.on_control(sender, message, self._now)
+
+    def _spread_over_links(self) -> None:
+        """Tell the dissemination which links there are, and who wants what at their far ends."""
+        topics_of = self.book.topics_of
+        neighbours = {
+            node: (link.ref, topics_of(node)) for node, link in self.links.links.items() if link.state in (UP, FADING)
+        }
+        self.dissemination.refresh(topics_of(self.book.id), self.requests.wanted, neighbours, self._now)
 
     def _conclude(self) -> Sequence[Output]:
         """Hear what this node has to say to itself, then hand everything over."""
@@ -261,7 +321,9 @@ class OmenNode:
             self._round()
             return
         kind = key[0]
-        if kind == "link":
+        if kind == TIMER:
+            self.dissemination.on_timer(key, self._now)
+        elif kind == "link":
             self.links.on_timer(key[1])
         elif kind == "mend":
             self.coordinator.on_timer(key)
@@ -434,6 +496,12 @@ class OmenNode:
         return self.book.me
 
     def _settle(self) -> None:
+        """After each input: keep what others rely on up to date, and publications on the links there are."""
+        self._settle_overlay()
+        if self.dissemination.in_use:
+            self._spread_over_links()
+
+    def _settle_overlay(self) -> None:
         """After each input: confirm links that came up, keep connections, tell others what changed."""
         if self.links.came_up or self.serving.proposals:
             self.serving.confirm_links()

@@ -13,8 +13,12 @@ from typing import Any, assert_never
 from omen.protocol.events import (
     Connect,
     Core,
+    Deliver,
     Disconnect,
+    Gap,
+    Held,
     Input,
+    Multicast,
     NodeId,
     Notify,
     Output,
@@ -26,7 +30,7 @@ from omen.protocol.events import (
     TimerFired,
     TimerKey,
 )
-from omen.protocol.messages import encode
+from omen.protocol.frames import size_of
 from omen.sim.latency import Latency, constant
 
 START = "start"
@@ -237,6 +241,13 @@ class World:
                     self._pass_on(node, place, output)
                     if not place.alive:
                         return
+                case Multicast(to, message):
+                    for peer in to:
+                        self._send(node, peer, message)
+                case Deliver() | Gap() | Held():
+                    self._pass_on(node, place, Notify(type(output).__name__.lower(), output))
+                    if not place.alive:
+                        return
                 case _:
                     assert_never(output)
 
@@ -251,7 +262,7 @@ class World:
 
     def _send(self, node: NodeId, to: NodeId, message: Any) -> None:
         kind = type(message).__name__
-        size = len(encode(message))
+        size = size_of(message)
         self.messages[kind] += 1
         self.bytes[kind] += size
         self.sent_by[node] += 1
