@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from omen.errors import CannotWrite, InvalidInput, InvalidTable, MissingDependency, OmenError
     from omen.interests import Interests
     from omen.mend import start_maintainer
+    from omen.net.broker import Broker
+    from omen.net.inbox import Gap, Message
+    from omen.net.settings import NodeConfig
     from omen.overlay import Overlay
     from omen.quality import Check, check_overlay
     from omen.runs import ALGORITHMS, SYSTEMS, design_overlay
@@ -31,15 +34,19 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ALGORITHMS": "omen.runs",
+    "Broker": "omen.net.broker",
     "CannotWrite": "omen.errors",
     "Check": "omen.quality",
     "Crash": "omen.churn",
+    "Gap": "omen.net.inbox",
     "Interests": "omen.interests",
     "InvalidInput": "omen.errors",
     "InvalidTable": "omen.errors",
     "Join": "omen.churn",
     "Leave": "omen.churn",
+    "Message": "omen.net.inbox",
     "MissingDependency": "omen.errors",
+    "NodeConfig": "omen.net.settings",
     "OmenError": "omen.errors",
     "Overlay": "omen.overlay",
     "Resubscribe": "omen.churn",
@@ -60,15 +67,19 @@ _HOMES = {
 __all__ = [
     "ALGORITHMS",
     "SYSTEMS",
+    "Broker",
     "CannotWrite",
     "Check",
     "Crash",
+    "Gap",
     "Interests",
     "InvalidInput",
     "InvalidTable",
     "Join",
     "Leave",
+    "Message",
     "MissingDependency",
+    "NodeConfig",
     "OmenError",
     "Overlay",
     "Resubscribe",

@@ -1,0 +1,172 @@
+"""omen cluster: a live cluster on this machine, a process a node."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, at_least
+from omen.cli.output import print_facts, print_json
+from omen.cli.progress import working
+from omen.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from omen.interests import Interests
+    from omen.overlay import Overlay
+
+STATE = "omen-cluster"
+TOPICS, POPULARITY, SIZES = 30, "zipf:0.5", "uniform:3:8"
+EPILOG = """\
+example:
+  omen cluster up --nodes 20
+  omen status
+  omen cluster kill n3
+  omen cluster start n3
+  omen cluster down
+"""
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "cluster",
+        help="a live cluster on this machine: up, kill, start, down",
+        description="A live cluster on this machine, a process a node, connected over loopback.",
+        epilog=EPILOG,
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True, title="actions")
+    _add_up(actions)
+    for name, handler, text in (
+        ("kill", kill, "kill nodes as a crash would, without a word to the others"),
+        ("stop", stop, "ask nodes to leave in good order"),
+        ("start", start, "bring a node that is gone back, through those that live"),
+    ):
+        action = actions.add_parser(name, help=text, description=text.capitalize() + ".", epilog=EPILOG)
+        action.add_argument("nodes", metavar="NODE", nargs="+")
+        _add_state(action)
+        add_json(action)
+        action.set_defaults(handler=handler)
+    down_parser = actions.add_parser("down", help="end all nodes", description="End all nodes.", epilog=EPILOG)
+    _add_state(down_parser)
+    add_json(down_parser)
+    down_parser.set_defaults(handler=down)
+
+
+def _add_up(actions: Any) -> None:
+    parser = actions.add_parser(
+        "up",
+        help="start a cluster and leave it running",
+        description="Start a cluster and leave it running: on an overlay designed beforehand, or grown by joins.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("--nodes", metavar="N", type=at_least(1), help="how many (all of the workload; without one 20)")
+    parser.add_argument("--workload", metavar="W", help=f"who wants what (drawn: {TOPICS} topics, {SIZES} a node)")
+    parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=7, help="of a drawn workload (7)")
+    parser.add_argument("--algorithm", metavar="A", default="low-oda", help="of the overlay to begin with (low-oda)")
+    parser.add_argument("--grow", action="store_true", help="no overlay to begin with: nodes join one after the other")
+    parser.add_argument("--name", metavar="NAME", default="omen", help="of the cluster (omen)")
+    parser.add_argument("--log", choices=("text", "json"), default="text", help="how nodes write their logs (text)")
+    _add_state(parser)
+    add_json(parser)
+    parser.set_defaults(handler=up)
+
+
+def _add_state(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--state", metavar="DIR", default=STATE, help=f"the cluster's folder ({STATE})")
+
+
+def up(arguments: argparse.Namespace) -> int:
+    from omen.net.cluster import LOGS, Plan, bring_up, wait_until_healthy
+    from omen.runs import design_overlay
+
+    interests = _interests(arguments)
+    overlay: Overlay | None = None
+    if not arguments.grow:
+        with working("designing the overlay"):
+            overlay = design_overlay(interests, arguments.algorithm)
+    labels = interests.topics.tolist()
+    topics = {
+        str(node): [str(labels[topic]) for topic in interests.topics_of(code).tolist()]
+        for code, node in enumerate(interests.nodes.tolist())
+    }
+    with working("starting nodes"):
+        names = bring_up(arguments.state, Plan(topics, arguments.name, arguments.log), overlay)
+        healthy = wait_until_healthy(arguments.state, names)
+    facts = {
+        "nodes": len(names),
+        "topics": interests.topic_count,
+        "links": None if overlay is None else overlay.link_count,
+        "healthy": healthy,
+        "state": arguments.state,
+        "logs": str(Path(arguments.state) / LOGS),
+    }
+    if arguments.json:
+        print_json(facts)
+    else:
+        print_facts(list(facts.items()))
+    return 0 if healthy == len(names) else 1
+
+
+def _interests(arguments: argparse.Namespace) -> Interests:
+    from omen.interests import Interests
+
+    if arguments.workload is None:
+        from omen.workloads import generate_interests
+
+        drawn = generate_interests(arguments.nodes or 20, TOPICS, POPULARITY, SIZES, arguments.seed)
+        return Interests.from_pairs([(f"n{node}", f"t{topic}") for node, topic in drawn.pairs()])
+    from omen.tables import read_workload
+
+    interests = read_workload(arguments.workload).interests
+    if arguments.nodes is None or arguments.nodes == interests.node_count:
+        return interests
+    if arguments.nodes > interests.node_count:
+        raise InvalidInput(f"--nodes {arguments.nodes}: the workload has {interests.node_count}")
+    kept = set(interests.nodes.tolist()[: arguments.nodes])
+    return Interests.from_pairs([pair for pair in interests.pairs() if pair[0] in kept], nodes=sorted(kept))
+
+
+def kill(arguments: argparse.Namespace) -> int:
+    from signal import SIGKILL
+
+    return _signal(arguments, SIGKILL, "killed")
+
+
+def stop(arguments: argparse.Namespace) -> int:
+    from signal import SIGTERM
+
+    return _signal(arguments, SIGTERM, "asked to leave")
+
+
+def _signal(arguments: argparse.Namespace, number: Any, word: str) -> int:
+    from omen.net.cluster import signal_nodes
+
+    told = signal_nodes(arguments.state, arguments.nodes, number)
+    if arguments.json:
+        print_json({"nodes": told, "done": word})
+    else:
+        print(f"{word}: {' '.join(told) or 'none of them runs'}")
+    return 0 if told else 1
+
+
+def start(arguments: argparse.Namespace) -> int:
+    from omen.net.cluster import start_again
+
+    states = [start_again(arguments.state, name) for name in arguments.nodes]
+    if arguments.json:
+        print_json({"started": [{"name": state["name"], "address": state["address"]} for state in states]})
+    else:
+        for state in states:
+            print(f"{state['name']} is back at {state['address']}")
+    return 0
+
+
+def down(arguments: argparse.Namespace) -> int:
+    from omen.net.cluster import take_down
+
+    ended = take_down(arguments.state)
+    if arguments.json:
+        print_json({"ended": ended})
+    else:
+        print(f"ended {len(ended)} nodes")
+    return 0

@@ -1,0 +1,199 @@
+"""omen node, omen pub, omen sub: one node over TCP."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, at_least, seconds
+from omen.cli.output import print_facts, print_json, say
+
+if TYPE_CHECKING:
+    from omen.net.broker import Broker
+    from omen.net.inbox import Gap, Message
+    from omen.net.settings import NodeConfig
+
+NODE_EPILOG = """\
+example:
+  omen node --example > node.toml
+  omen node --config node.toml
+
+SIGTERM or Ctrl-C: leave in good order; a second one, or SIGQUIT: go at once.
+"""
+PUB_EPILOG = """\
+example:
+  omen pub prices "tea 3.20" --join 127.0.0.1:7070
+
+exit codes: 0 a neighbour holds it, 1 nobody wanted the topic or held it in time, 2 bad input
+"""
+SUB_EPILOG = """\
+example:
+  omen sub prices weather --join 127.0.0.1:7070 --json
+"""
+
+
+def add_parser(commands: Any) -> None:
+    _add_node(commands)
+    _add_pub(commands)
+    _add_sub(commands)
+
+
+def _add_node(commands: Any) -> None:
+    parser = commands.add_parser(
+        "node",
+        help="run a node of a live cluster until a signal ends it",
+        description="Run a node of a live cluster, over TCP, until a signal ends it.",
+        epilog=NODE_EPILOG,
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--config", metavar="FILE", help="the node's settings, as TOML")
+    what.add_argument("--example", action="store_true", help="print a settings file with every setting explained")
+    what.add_argument("--replay", metavar="FILE", help="tell a fresh node what a recording holds; 1 if it differs")
+    add_json(parser)
+    parser.set_defaults(handler=run_node)
+
+
+def _add_pub(commands: Any) -> None:
+    parser = commands.add_parser(
+        "pub",
+        help="publish to a live cluster: join, publish, leave",
+        description="Publish to a live cluster, as a node of its own that leaves once its neighbours hold it.",
+        epilog=PUB_EPILOG,
+    )
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("message", metavar="MESSAGE", help="what to say; -: each line of standard input")
+    _add_joining(parser)
+    parser.add_argument(
+        "--patience", metavar="SECONDS", type=seconds, default=10.0, help="for neighbours to hold it (10)"
+    )
+    add_json(parser)
+    parser.set_defaults(handler=publish)
+
+
+def _add_sub(commands: Any) -> None:
+    parser = commands.add_parser(
+        "sub",
+        help="subscribe to topics of a live cluster and print what comes",
+        description="Subscribe to topics of a live cluster as a node of its own, and print what comes, a line each.",
+        epilog=SUB_EPILOG,
+    )
+    parser.add_argument("topics", metavar="TOPIC", nargs="+")
+    _add_joining(parser)
+    parser.add_argument("--count", metavar="N", type=at_least(1), help="leave after so many messages")
+    parser.add_argument("--replay", action="store_true", help="print also what neighbours still keep")
+    add_json(parser)
+    parser.set_defaults(handler=subscribe)
+
+
+def _add_joining(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--join", metavar="HOST:PORT", action="append", required=True, help="a member; may be repeated")
+    parser.add_argument("--cluster", metavar="NAME", default="omen", help="the cluster's name (omen)")
+    parser.add_argument("--name", metavar="NAME", default="", help="of this node (made up)")
+
+
+def _passing(arguments: argparse.Namespace, topics: tuple[str, ...]) -> NodeConfig:
+    from omen.net.settings import NodeConfig
+
+    return NodeConfig(arguments.name, arguments.cluster, join=tuple(arguments.join), topics=topics)
+
+
+def run_node(arguments: argparse.Namespace) -> int:
+    if arguments.example:
+        from importlib.resources import files
+
+        print(files("omen.net").joinpath("node.toml").read_text(), end="")
+        return 0
+    if arguments.replay:
+        return _replay(arguments)
+    from omen.net.logs import write_log
+    from omen.net.running import run_node
+    from omen.net.settings import read_node_config
+
+    config = read_node_config(arguments.config)
+    write_log(config.log)
+
+    def when_up(broker: Broker) -> None:
+        if arguments.json:
+            print_json({"name": broker.name, "address": broker.address, "http": broker.http_address})
+        else:
+            print_facts([("name", broker.name), ("address", broker.address), ("http", broker.http_address or None)])
+        sys.stdout.flush()
+
+    run_node(config, when_up)
+    return 0
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from omen.net.recording import replay_recording
+
+    replayed = replay_recording(arguments.replay)
+    same = replayed.differs_at is None
+    facts = {"inputs": replayed.steps, "outputs": replayed.outputs, "seconds": replayed.seconds, "same": same}
+    if arguments.json:
+        print_json({**facts, "differs_at": replayed.differs_at})
+    else:
+        print_facts([*facts.items(), ("differs at input", replayed.differs_at)])
+    return 0 if same else 1
+
+
+def publish(arguments: argparse.Namespace) -> int:
+    from omen.net.running import publish_once
+
+    if arguments.message == "-":
+        payloads = [line.rstrip(b"\n") for line in sys.stdin.buffer]
+    else:
+        payloads = [arguments.message.encode("utf-8", "surrogateescape")]
+    published = publish_once(_passing(arguments, ()), arguments.topic, payloads, arguments.patience)
+    if arguments.json:
+        print_json({"topic": arguments.topic, "published": len(published.sequences), "held": published.held})
+    elif not published.held:
+        say(f"nobody in the cluster holds what was said on {arguments.topic!r}")
+    return 0 if published.held else 1
+
+
+def subscribe(arguments: argparse.Namespace) -> int:
+    from omen.net.running import follow
+
+    left = arguments.count or -1
+
+    def consume(item: Message | Gap) -> bool:
+        nonlocal left
+        print(_as_json(item) if arguments.json else _as_line(item, len(arguments.topics) > 1), flush=True)
+        left -= 1
+        return left == 0
+
+    topics = tuple(arguments.topics)
+    say(f"subscribing to {', '.join(topics)}")
+    follow(_passing(arguments, ()), topics, arguments.replay, consume)
+    return 0
+
+
+def _as_line(item: Message | Gap, with_topic: bool) -> str:
+    from omen.net.inbox import Gap
+
+    head = f"{item.topic}: " if with_topic else ""
+    if isinstance(item, Gap):
+        return f"{head}[{item.last - item.first + 1} messages are missing: {item.reason}]"
+    return head + item.payload.decode(errors="backslashreplace")
+
+
+def _as_json(item: Message | Gap) -> str:
+    from omen.net.inbox import Gap
+
+    facts: dict[str, Any] = {
+        "topic": item.topic,
+        "publisher": f"{item.publisher:016x}",
+        "incarnation": item.incarnation,
+    }
+    if isinstance(item, Gap):
+        facts |= {"gap": item.reason, "first": item.first, "last": item.last}
+    else:
+        facts["sequence"] = item.sequence
+        try:
+            facts["payload"] = item.payload.decode()
+        except UnicodeDecodeError:
+            facts["payload_base64"] = base64.b64encode(item.payload).decode()
+    return json.dumps(facts, ensure_ascii=False)

@@ -1,0 +1,70 @@
+"""omen status: how a live cluster is."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from omen.cli.arguments import add_json
+from omen.cli.cluster import STATE
+from omen.cli.output import print_facts, print_json, print_table
+
+EPILOG = """\
+example:
+  omen status
+  omen status --at 127.0.0.1:9090 --json
+
+exit codes: 0 all nodes are well, 1 some are not, 2 bad input
+"""
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "status",
+        help="how a live cluster is: ring, links, topics, health",
+        description="Ask the nodes of a cluster how they are: ring, links, topics, health.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("--state", metavar="DIR", default=STATE, help=f"the folder nodes keep their state in ({STATE})")
+    parser.add_argument("--at", metavar="HOST:PORT", action="append", help="ask this page address; may be repeated")
+    add_json(parser)
+    parser.set_defaults(handler=status)
+
+
+def status(arguments: argparse.Namespace) -> int:
+    from omen.net.cluster import survey
+
+    nodes = survey(arguments.state, arguments.at)
+    well = sum(node["status"] == "ok" for node in nodes)
+    answered = [node for node in nodes if "links" in node]
+    topics = {topic["topic"] for node in answered for topic in node["topics"]}
+    degrees = [len(node["links"]) for node in answered]
+    totals = {
+        "nodes": len(nodes),
+        "well": well,
+        "topics": len(topics),
+        "links": sum(degrees) // 2,
+        "avg_degree": sum(degrees) / len(degrees) if degrees else 0.0,
+        "max_degree": max(degrees, default=0),
+    }
+    if arguments.json:
+        print_json({**totals, "status": nodes})
+    else:
+        _print_nodes(nodes)
+        print()
+        print_facts(list(totals.items()))
+    return 0 if nodes and well == len(nodes) else 1
+
+
+def _print_nodes(nodes: list[dict[str, Any]]) -> None:
+    header = ("node", "status", "links", "topics", "before", "after", "delivered", "published", "repairs", "address")
+    rows = []
+    for node in nodes:
+        if "links" not in node:
+            rows.append((node["name"], node["status"], *(None,) * 7, node["address"]))
+            continue
+        before, after = (next(iter(node[side]), None) for side in ("predecessors", "successors"))
+        numbers = (node["delivered"], node["published"], node["repairs"])
+        links, topics = len(node["links"]), len(node["topics"])
+        rows.append((node["name"], node["status"], links, topics, before, after, *numbers, node["address"]))
+    print_table(header, rows)

@@ -1,0 +1,1 @@
+"""Protocol nodes over TCP: the event loop, connections, the broker that applications embed."""

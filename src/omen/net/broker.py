@@ -1,0 +1,370 @@
+"""A node as an application embeds it: publish, subscribe, no server in between."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, assert_never
+
+from omen.errors import InvalidInput, OmenError
+from omen.net.birth import Birth, Preset
+from omen.net.connection import Connection
+from omen.net.driver import Driver, ForApplication
+from omen.net.hello import Hello, Refused
+from omen.net.inbox import WINDOW, Gap, Inbox, Message
+from omen.net.logs import Log
+from omen.net.names import join_address, next_life, split_address, topic_key
+from omen.net.serving import serve_pages
+from omen.net.settings import NodeConfig
+from omen.net.state import begun_at, last_life, write_state
+from omen.protocol import events
+from omen.protocol.circle import place_of
+from omen.protocol.messages import Ref
+
+POLL_S = 0.25
+SEED_PATIENCE = 0.2  # of the time to join: then a node that is itself among those to join through begins alone
+UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
+
+
+class NotJoined(OmenError):
+    """No member of the cluster could be reached in time, or none took this node in."""
+
+
+class Stopped(OmenError):
+    """The broker is not running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a node of a designed overlay comes from: its place in it, its life, and the socket it listens on."""
+
+    preset: Preset
+    incarnation: int
+    socket: socket.socket
+
+
+class Broker:
+    """One node of the cluster, alive inside `async with`.
+
+    Subscriptions last until they are given up or the broker stops. `publish` makes a topic part of the node's
+    interest: it is then carried for others like any subscription, without being delivered here.
+    """
+
+    def __init__(self, config: NodeConfig | None = None, origin: Origin | None = None) -> None:
+        self.config = config or NodeConfig()
+        self.name = self.config.name
+        self.node = place_of(self.name)
+        self.address = ""
+        self.http_address = ""
+        self.driver: Driver | None = None
+        self.inbox = Inbox(self.config.limits)
+        self.names: dict[int, str] = {}
+        self.delivered = 0
+        self.published = 0
+        self.gaps = 0
+        self.pieces_split = 0
+        self.log = Log(self.name)
+        self._origin = origin
+        self._servers: list[asyncio.Server] = []
+        self.subscribed_keys: set[int] = set()
+        self._held: dict[int, int] = {}
+        self._news = asyncio.Event()
+        self._has_left = False
+        self._is_leaving = False
+        self._has_contacts = False
+        self._since_yield = 0
+
+    async def __aenter__(self) -> Broker:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def core(self) -> Any:
+        """The protocol node inside, to look at; None until the broker runs."""
+        return self.driver.core if self.driver is not None else None
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether this node has its place and its links; the first node of a cluster has from the beginning."""
+        core = self.core
+        if core is None or core.stopped or (self._has_contacts and not core.ring.members):
+            return False
+        return not any(event.kind == "join" for event in core.requests.open)
+
+    @property
+    def topics(self) -> list[str]:
+        """What is subscribed to."""
+        return sorted(self.names[key] for key in self.subscribed_keys)
+
+    async def start(self) -> None:
+        """Listen, find the cluster, join it. Raises NotJoined if that takes longer than `join_timeout_s`."""
+        config = self.config
+        plug = self._origin.socket if self._origin is not None else listen_on(config.listen)
+        self.address = config.advertise or join_address(*plug.getsockname()[:2])
+        self.subscribed_keys = {self._key(topic) for topic in config.topics}
+        if config.engine == "eager":
+            await asyncio.get_running_loop().run_in_executor(None, load_engine)
+        try:
+            if config.http:
+                await self._serve_pages(listen_on(config.http))
+            await self._come_to_life(plug)
+        except BaseException:
+            plug.close()
+            await self.abandon()
+            raise
+        self.log.info("up", address=self.address, http=self.http_address, topics=len(self.subscribed_keys))
+
+    async def _serve_pages(self, plug: socket.socket) -> None:
+        self.http_address = join_address(*plug.getsockname()[:2])
+        self._servers.append(await serve_pages(self, plug))
+
+    async def _come_to_life(self, plug: socket.socket) -> None:
+        """Try lives until one is taken in: whoever was to let this node in may itself be gone before it did."""
+        loop = asyncio.get_running_loop()
+        patience_s = self.config.limits.join_timeout_s
+        deadline = loop.time() + patience_s
+        is_serving = False
+        while True:
+            contacts = await self._begin_life(deadline)
+            driver = self._running()
+            if not is_serving:
+                self._servers.append(await loop.create_server(self._accept, sock=plug))
+                is_serving = True
+            patience = min(deadline, loop.time() + 3 * self.config.protocol.standby_timeout / 1e6)
+            while not self.is_joined and (loop.time() < patience or driver.core.ring.members):
+                if loop.time() >= deadline:
+                    raise NotJoined(f"node {self.name!r} was not taken in within {patience_s:g} s")
+                await self._wait_for_news(POLL_S)
+            if self.is_joined or not contacts:
+                return
+            await driver.stop()
+
+    async def _begin_life(self, deadline: float) -> tuple[Ref, ...]:
+        config, origin = self.config, self._origin
+        life = origin.incarnation if origin is not None else next_life(self._last_life())
+        session = int.from_bytes(os.urandom(6), "big")
+        hello = Hello(config.cluster, self.node, self.name, life, self.address, session)
+        self.driver = Driver(hello, config.limits, self.log, self._hear)
+        contacts = await self._find_contacts(deadline)
+        self._has_contacts = bool(contacts)
+        if config.state:
+            facts = {"name": self.name, "cluster": config.cluster, "life": life, "pid": os.getpid()}
+            places = {"address": self.address, "http": self.http_address, "begun": begun_at(os.getpid())}
+            write_state(config.state, self.name, facts | places)
+        birth = Birth(
+            Ref(self.node, life, self.address),
+            tuple(sorted(self.subscribed_keys)),
+            config.protocol,
+            int.from_bytes(os.urandom(8), "big"),
+            contacts,
+            origin.preset if origin is not None else None,
+        )
+        self._origin = None
+        self.driver.start(birth, config.record)
+        return contacts
+
+    def _last_life(self) -> int:
+        return last_life(self.config.state, self.name) if self.config.state else 0
+
+    async def _find_contacts(self, deadline: float) -> tuple[Ref, ...]:
+        """Say hello to the members to join through. A node among them itself may be the first of all."""
+        driver = self._running()
+        loop = asyncio.get_running_loop()
+        others = [address for address in self.config.join if address not in (self.address, self.config.listen)]
+        is_seed = len(others) < len(self.config.join)
+        trouble: Exception | None = None
+        while others:
+            found = []
+            for address in list(others):
+                try:
+                    hello = await driver.peers.greet(address)
+                    found.append(Ref(hello.node, hello.incarnation, hello.address))
+                except Refused as refusal:
+                    if refusal.why == "self":
+                        others.remove(address)
+                        is_seed = True
+                    elif refusal.why in ("cluster", "version", "stranger", "refused"):
+                        raise NotJoined(f"{address}: {refusal}") from refusal
+                except OSError as error:
+                    trouble = error
+            if found:
+                return tuple(found)
+            if is_seed and loop.time() > deadline - self.config.limits.join_timeout_s * (1 - SEED_PATIENCE):
+                return ()
+            if loop.time() > deadline:
+                raise NotJoined(f"nobody to join at {', '.join(self.config.join)}: {trouble or 'no answer'}")
+            await asyncio.sleep(POLL_S)
+        return ()
+
+    def _accept(self) -> Connection:
+        return self._running().peers.accept()
+
+    def _running(self) -> Driver:
+        if self.driver is None or self._has_left:
+            raise Stopped(f"broker {self.name!r} is not running")
+        return self.driver
+
+    def _key(self, topic: str) -> int:
+        key = topic_key(topic)
+        self.names.setdefault(key, topic)
+        return key
+
+    def _hear(self, output: ForApplication) -> None:
+        """What the core has for the application."""
+        match output:
+            case events.Deliver(topic, publisher, incarnation, sequence, payload):
+                if topic in self.subscribed_keys:
+                    self.delivered += 1
+                    self.inbox.put(Message(self.names[topic], payload, publisher, incarnation, sequence))
+            case events.Gap(topic, publisher, incarnation, first, last):
+                if topic in self.subscribed_keys:
+                    self.gaps += 1
+                    self.inbox.put_gap(Gap(self.names[topic], publisher, incarnation, first, last, WINDOW))
+            case events.Held(topic, sequence):
+                self._held[topic] = sequence
+                self._news.set()
+            case events.Notify(what, detail):
+                if what == "left":
+                    self._has_left = True
+                elif what == "audit":
+                    self.pieces_split = detail[1]
+                self._news.set()
+            case _:
+                assert_never(output)
+
+    async def _wait_for_news(self, at_most: float) -> None:
+        self._news.clear()
+        try:
+            async with asyncio.timeout(at_most):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+
+    async def subscribe(self, *topics: str, replay: bool = False, timeout: float | None = None) -> None:
+        """Want these topics; returns when this node is linked to their subscribers.
+
+        `replay`: deliver also what neighbours still keep, not only what comes next. TimeoutError: it takes longer
+        than `timeout` seconds; the subscription stands and comes into force later.
+        """
+        driver = self._running()
+        keys = [key for key in dict.fromkeys(map(self._key, topics)) if key not in self.subscribed_keys]
+        if not keys:
+            return
+        self.subscribed_keys.update(keys)
+        if replay:
+            for key in keys:
+                driver.feed(events.Replay(key))
+        before = set(driver.core.requests.open)
+        driver.feed(events.Subscribe(tuple(keys)))
+        asked = set(driver.core.requests.open) - before
+        async with asyncio.timeout(timeout):
+            while asked & driver.core.requests.open.keys() and not self._has_left:
+                await self._wait_for_news(POLL_S)
+
+    async def unsubscribe(self, *topics: str) -> None:
+        """Want these topics no more. They are carried for others until the gap is mended, which is not waited for."""
+        driver = self._running()
+        keys = [key for key in dict.fromkeys(map(self._key, topics)) if key in self.subscribed_keys]
+        self.subscribed_keys.difference_update(keys)
+        if keys:
+            driver.feed(events.Subscribe((), tuple(keys)))
+
+    async def publish(self, topic: str, payload: bytes | bytearray | memoryview) -> int:
+        """Say something to all who want the topic; its sequence among what this node said on it.
+
+        Waits while a neighbour reads too slowly. When it returns the publication is accepted: this node keeps it until
+        its neighbours have it, and so on. `wait_held` tells when that is so. InvalidInput: it is too large.
+        """
+        driver = self._running()
+        if len(payload) > self.config.limits.payload_bytes:
+            limit = self.config.limits.payload_bytes
+            raise InvalidInput(f"a publication of {len(payload)} bytes on {topic!r}: at most {limit} are taken")
+        key = self._key(topic)
+        if driver.peers.slow():
+            await driver.peers.wait_for_slow()
+        self._since_yield += 1
+        if self._since_yield >= UNFLUSHED:
+            self._since_yield = 0
+            await asyncio.sleep(0)
+        driver = self._running()
+        driver.feed(events.Publish(key, bytes(payload)))
+        self.published += 1
+        return int(driver.core.dissemination.last_published(key))
+
+    async def wait_held(self, topic: str, sequence: int, timeout: float | None = None) -> bool:
+        """Wait until the neighbours on this topic have all up to `sequence`; whether they did within `timeout`."""
+        key = self._key(topic)
+        try:
+            async with asyncio.timeout(timeout):
+                while self._held.get(key, 0) < sequence:
+                    self._running()
+                    await self._wait_for_news(POLL_S)
+        except TimeoutError:
+            return False
+        return True
+
+    def has_company(self, topic: str) -> bool:
+        """Whether a neighbour wants this topic too."""
+        core, key = self._running().core, self._key(topic)
+        return any(key in core.book.topics_of(node) for node in core.links.links)
+
+    def messages(self) -> AsyncIterator[Message | Gap]:
+        """What arrives, as it arrives; ends when the broker stops."""
+        return self.inbox.take()
+
+    async def stop(self) -> None:
+        """Leave in good order: neighbours are linked around this node first, within `leave_timeout_s`."""
+        if self.driver is None or self._is_leaving:
+            return
+        self._is_leaving = True
+        core = self.driver.core
+        if core is not None and not core.stopped:
+            deadline = asyncio.get_running_loop().time() + self.config.limits.leave_timeout_s
+            self.driver.feed(events.Depart())
+            while not self._has_left and asyncio.get_running_loop().time() < deadline:
+                await self._wait_for_news(POLL_S)
+            self.log.info("left" if self._has_left else "left without being let go")
+        await self.abandon()
+
+    async def abandon(self) -> None:
+        """Go at once, without a word to anybody."""
+        self._has_left = True
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        if self.driver is not None:
+            await self.driver.stop()
+        self.inbox.close()
+
+
+def listen_on(address: str) -> socket.socket:
+    """A socket that takes connections at an address from now on."""
+    host, port = split_address(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    plug = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        plug.bind((host, port))
+        plug.listen(256)
+    except (OSError, OverflowError) as error:
+        plug.close()
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"cannot listen at {address}: {reason}") from error
+    plug.setblocking(False)
+    return plug
+
+
+def load_engine() -> None:
+    """Load compiled code now, with the smallest repair there is."""
+    from omen.mend.choosing import choose_links
+
+    choose_links([[0], [0]], [[0], [1]], [0, 0], 3.0)

@@ -1,0 +1,306 @@
+"""A cluster of local processes: made by forking one parent that has everything loaded, found again by a folder."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from omen.errors import CannotWrite, InvalidInput
+from omen.net.asking import ask
+from omen.net.birth import Preset
+from omen.net.broker import Broker, Origin, listen_on, load_engine
+from omen.net.logs import write_log
+from omen.net.names import join_address, next_life, topic_key
+from omen.net.running import Consumer, run_node
+from omen.net.settings import NodeConfig
+from omen.net.state import is_running, path_of, read_states
+from omen.protocol.circle import nearest_after, nearest_before, place_of
+from omen.protocol.messages import Descriptor, Digest, Ref
+from omen.protocol.ring import SPARE
+
+if TYPE_CHECKING:
+    from omen.overlay import Overlay
+
+PLAN = "cluster.plan"
+NODES = "nodes"
+LOGS = "logs"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a cluster is made of: kept in its folder, so that a node that was killed can come back as it was."""
+
+    topics: dict[str, list[str]]
+    cluster: str
+    log: str
+
+
+def plan_presets(overlay: Overlay, configs: Sequence[NodeConfig]) -> list[Origin]:
+    """Where each node of a designed overlay begins; configs in the order of its nodes.
+
+    Sockets are bound first, so that all addresses are known.
+    """
+    plugs = [listen_on(config.listen) for config in configs]
+    lives = [next_life() for _ in configs]
+    refs = [
+        Ref(place_of(config.name), life, config.advertise or join_address(*plug.getsockname()[:2]))
+        for config, plug, life in zip(configs, plugs, lives, strict=True)
+    ]
+    rows: list[list[int]] = [[] for _ in configs]
+    for u, v in zip(overlay.u.tolist(), overlay.v.tolist(), strict=True):
+        rows[u].append(v)
+        rows[v].append(u)
+    descriptors = [
+        Descriptor(
+            Digest(refs[code], 1, 1),
+            tuple(sorted(topic_key(topic) for topic in config.topics)),
+            tuple(sorted((refs[other] for other in rows[code]), key=lambda ref: ref.id)),
+        )
+        for code, config in enumerate(configs)
+    ]
+    by_place = {ref.id: code for code, ref in enumerate(refs)}
+    if len(by_place) < len(refs):
+        raise InvalidInput("two nodes of the cluster have the same name")
+    presets = [_preset(code, refs, rows, descriptors, by_place, configs[code]) for code in range(len(configs))]
+    return [Origin(preset, life, plug) for preset, life, plug in zip(presets, lives, plugs, strict=True)]
+
+
+def _preset(
+    code: int,
+    refs: list[Ref],
+    rows: list[list[int]],
+    descriptors: list[Descriptor],
+    by_place: dict[int, int],
+    config: NodeConfig,
+) -> Preset:
+    protocol = config.protocol
+    room = protocol.resilience + SPARE
+    place = refs[code].id
+    near = {*nearest_after(place, by_place, room), *nearest_before(place, by_place, room)}
+    near |= {refs[other].id for other in rows[code]}
+    links = []
+    for other in sorted(rows[code], key=lambda other: refs[other].id):
+        after = nearest_after(refs[other].id, by_place, protocol.resilience)
+        links.append((refs[other], tuple(refs[by_place[node]] for node in after)))
+    others = [ref for ref in refs if ref.id != place]
+    sample = random.Random(place).sample(others, min(protocol.sample_size, len(others)))
+    return Preset(tuple(descriptors[by_place[node]] for node in sorted(near)), tuple(links), tuple(sample))
+
+
+def fork_node(
+    config: NodeConfig,
+    origin: Origin | None,
+    log_to: Path | None,
+    make_consumer: Callable[[Broker], Consumer] | None = None,
+    others: Sequence[Origin] = (),
+) -> int:
+    """A child that is this node until it is told to stop; its process number. `others`: sockets it must let go."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        if origin is not None:
+            origin.socket.close()
+        return child
+    _be_node(config, origin, log_to, make_consumer, others)
+
+
+def _be_node(
+    config: NodeConfig,
+    origin: Origin | None,
+    log_to: Path | None,
+    make_consumer: Callable[[Broker], Consumer] | None,
+    others: Sequence[Origin],
+) -> NoReturn:
+    """What the child does; it never returns into what the parent was about to do."""
+    status = 1
+    try:
+        os.setsid()
+        for other in others:
+            if other is not origin:
+                other.socket.close()
+        if log_to is not None:
+            stream = os.open(log_to, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(stream, 1)
+            os.dup2(stream, 2)
+        write_log(config.log)
+        consumer: list[Consumer] = []
+
+        def when_up(broker: Broker) -> None:
+            if make_consumer is not None:
+                consumer.append(make_consumer(broker))
+
+        run_node(config, when_up, lambda item: consumer[0](item) if consumer else False, origin)
+        status = 0
+    except BaseException as error:
+        print(f"node {config.name}: {type(error).__name__}: {error}", file=sys.stderr)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def node_configs(folder: Path, plan: Plan, base: NodeConfig) -> list[NodeConfig]:
+    """The settings of each node of a plan."""
+    return [
+        replace(
+            base,
+            name=name,
+            cluster=plan.cluster,
+            topics=tuple(topics),
+            http=base.http or "127.0.0.1:0",
+            state=str(folder / NODES),
+            log=plan.log,
+        )
+        for name, topics in plan.topics.items()
+    ]
+
+
+def bring_up(folder: str | Path, plan: Plan, overlay: Overlay | None) -> list[str]:
+    """Fork all nodes of a plan, on the designed overlay or (none given) each joining through those before it.
+
+    Returns their names. The parent keeps no hold on them: the folder says who they are.
+    """
+    root = Path(folder)
+    if living := [state["name"] for state in read_states(root / NODES) if is_running(state)]:
+        raise InvalidInput(f"{root}: a cluster of {len(living)} nodes runs from there; `omen cluster down` ends it")
+    for state in read_states(root / NODES):
+        path_of(root / NODES, state["name"]).unlink(missing_ok=True)
+    try:
+        (root / NODES).mkdir(parents=True, exist_ok=True)
+        (root / LOGS).mkdir(exist_ok=True)
+        (root / PLAN).write_text(json.dumps(asdict(plan)))
+    except OSError as error:
+        raise CannotWrite(f"{root}: cannot keep a cluster's state there: {error.strerror}") from error
+    load_engine()
+    gc.collect()
+    gc.freeze()
+    configs = node_configs(root, plan, NodeConfig(name="unnamed"))
+    if overlay is not None:
+        origins = plan_presets(overlay, configs)
+        for config, origin in zip(configs, origins, strict=True):
+            fork_node(config, origin, root / LOGS / f"{config.name}.log", others=origins)
+    else:
+        _grow(root, configs)
+    return [config.name for config in configs]
+
+
+def _grow(root: Path, configs: Sequence[NodeConfig]) -> None:
+    """The first begins alone; all others join through it."""
+    first = configs[0]
+    fork_node(first, None, root / LOGS / f"{first.name}.log")
+    address = wait_for_state(root, first.name, 30.0)["address"]
+    for config in configs[1:]:
+        fork_node(replace(config, join=(address,)), None, root / LOGS / f"{config.name}.log")
+
+
+def wait_for_state(root: Path, name: str, patience_s: float) -> dict[str, Any]:
+    """The state of a node, once it has written one."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        for state in read_states(root / NODES):
+            if state["name"] == name and is_running(state):
+                return state
+        time.sleep(0.02)
+    raise InvalidInput(f"node {name!r} did not come up within {patience_s:g} s; see {root / LOGS / name}.log")
+
+
+def read_plan(folder: str | Path) -> Plan:
+    """What the cluster in a folder is made of."""
+    path = Path(folder) / PLAN
+    try:
+        values = json.loads(path.read_text())
+        return Plan(values["topics"], values["cluster"], values["log"])
+    except FileNotFoundError as error:
+        raise InvalidInput(f"{folder}: no cluster was brought up from there (`omen cluster up` does)") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{path}: not the plan of a cluster: {error}") from error
+
+
+def start_again(folder: str | Path, name: str) -> dict[str, Any]:
+    """Bring a node that is gone back, through any that lives; its state."""
+    root = Path(folder)
+    plan = read_plan(root)
+    if name not in plan.topics:
+        raise InvalidInput(
+            f"{root}: no node {name!r} in this cluster; there are {', '.join(list(plan.topics)[:10])}..."
+        )
+    living = [state for state in read_states(root / NODES) if is_running(state)]
+    if any(state["name"] == name for state in living):
+        raise InvalidInput(f"node {name!r} is running")
+    (config,) = [config for config in node_configs(root, plan, NodeConfig(name="unnamed")) if config.name == name]
+    join = tuple(state["address"] for state in living[:3])
+    fork_node(replace(config, join=join), None, root / LOGS / f"{name}.log")
+    return wait_for_state(root, name, 30.0)
+
+
+def signal_nodes(folder: str | Path, names: Sequence[str], number: signal.Signals) -> list[str]:
+    """Send a signal to running nodes (all where none are named); the names of those who got it."""
+    states = read_states(Path(folder) / NODES)
+    known = {state["name"] for state in states}
+    if unknown := [name for name in names if name not in known]:
+        raise InvalidInput(f"{folder}: no node {unknown[0]!r} there")
+    told = []
+    for state in states:
+        if (not names or state["name"] in names) and is_running(state):
+            os.kill(state["pid"], number)
+            told.append(state["name"])
+    return told
+
+
+def take_down(folder: str | Path, patience_s: float = 10.0) -> list[str]:
+    """End all nodes at once: nobody is left for whom anything would have to be mended."""
+    told = signal_nodes(folder, (), signal.SIGQUIT)
+    signal_nodes(folder, (), signal.SIGCONT)
+    deadline = time.monotonic() + patience_s
+    states = read_states(Path(folder) / NODES)
+    while any(is_running(state) for state in states) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for state in states:
+        if is_running(state):
+            os.kill(state["pid"], signal.SIGKILL)
+        path_of(Path(folder) / NODES, state["name"]).unlink(missing_ok=True)
+    return told
+
+
+def survey(folder: str | Path, addresses: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """What every node says of itself; of those that do not answer, what their folder says."""
+    if addresses:
+        states = [{"name": address, "http": address, "address": None} for address in addresses]
+    else:
+        states = read_states(Path(folder) / NODES) or read_states(folder)
+        if not states:
+            raise InvalidInput(f"{folder}: no node has left its state there; --at asks a page address instead")
+    answers = ask([state["http"] for state in states if state["http"]], "/topology")
+    told = dict(zip([state["name"] for state in states if state["http"]], answers, strict=True))
+    nodes = []
+    for state in states:
+        answer = told.get(state["name"])
+        if answer is None:
+            gone = addresses is None and not is_running(state)
+            answer = {**state, "status": "gone" if gone else "silent"}
+        nodes.append(answer)
+    return nodes
+
+
+def wait_until_healthy(folder: str | Path, names: Sequence[str], patience_s: float = 60.0) -> int:
+    """Wait for nodes to be part of the cluster; how many are."""
+    deadline = time.monotonic() + patience_s
+    wanted = set(names)
+    while True:
+        states = [state for state in read_states(Path(folder) / NODES) if state["name"] in wanted]
+        answers = ask([state["http"] for state in states], "/healthz")
+        well = sum(answer is not None and answer["status"] == "ok" for answer in answers)
+        if well == len(wanted) or time.monotonic() > deadline:
+            return well
+        time.sleep(0.1)

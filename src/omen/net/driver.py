@@ -1,0 +1,240 @@
+"""Runs one core over TCP: tells it what happened, does what it asks for. Nobody else touches the core."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
+
+import msgspec
+
+from omen.mend.choosing import choose_links
+from omen.net.birth import Birth, make_core
+from omen.net.connection import Connection
+from omen.net.hello import Hello, Refused
+from omen.net.logs import Log
+from omen.net.metrics import Histogram
+from omen.net.peers import Parts, Peers
+from omen.net.recording import Recorder
+from omen.net.settings import Limits
+from omen.protocol import frames
+from omen.protocol.events import (
+    Connect,
+    Deliver,
+    Disconnect,
+    Gap,
+    Held,
+    Input,
+    LinkBehind,
+    LinkReady,
+    Multicast,
+    NodeId,
+    Notify,
+    Output,
+    PeerLost,
+    Received,
+    Send,
+    SetTimer,
+    Time,
+    TimerFired,
+    TimerKey,
+)
+from omen.protocol.messages import EventId
+from omen.protocol.publications import OPENING, PLAIN, parse_publication
+
+REPAIR_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
+REPAIRS_TIMED_AT_MOST = 256
+PUBLICATION = "Publication"
+
+ForApplication = Deliver | Gap | Held | Notify
+"""What a core has to say to the application above it."""
+
+
+def frame(message: Any) -> tuple[Parts, int, bool]:
+    """A message as it goes out: length, bytes (made once however many it goes to), and whether it goes ahead."""
+    body = frames.encode(message)
+    return (len(body).to_bytes(4, "big"), body), len(body) + 4, body[0] == frames.OTHER
+
+
+class Driver:
+    """One life of a process, one core. All calls happen in the event loop that made it."""
+
+    def __init__(self, hello: Hello, limits: Limits, log: Log, tell: Callable[[ForApplication], None]) -> None:
+        self.log = log
+        self.peers = Peers(hello, limits, self, log)
+        self.core: Any = None
+        self.received: Counter[str] = Counter()
+        self.sent: Counter[str] = Counter()
+        self.bytes_received: Counter[str] = Counter()
+        self.bytes_sent: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self.repairs = Histogram(REPAIR_BOUNDS_S)
+        self.engine_times = Histogram(ENGINE_BOUNDS_S)
+        self._tell = tell
+        self._loop = asyncio.get_running_loop()
+        self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
+        self._recorder: Recorder | None = None
+        self._repairs_begun: dict[EventId, Time] = {}
+        self._has_detector = False
+
+    @property
+    def incarnation(self) -> int | None:
+        """The life the core is in."""
+        return None if self.core is None else int(self.core.ref.incarnation)
+
+    def now(self) -> Time:
+        return int(self._loop.time() * 1e6)
+
+    def start(self, birth: Birth, record: str = "") -> None:
+        """Bring the core to life."""
+        self.core = make_core(birth, self._choose_links)
+        self._has_detector = birth.config.detector
+        if record:
+            self._recorder = Recorder(record, birth)
+        now = self.now()
+        outputs = self.core.start(now)
+        if self._recorder is not None:
+            self._recorder.note_start(now, outputs)
+        self.obey(outputs)
+
+    def _choose_links(self, *arguments: Any) -> list[tuple[int, int]]:
+        """The greedy engine, timed; the first call loads compiled code."""
+        begun = time.perf_counter()
+        links = choose_links(*arguments)
+        self.engine_times.observe(time.perf_counter() - begun)
+        return links
+
+    def feed(self, event: Input) -> None:
+        """Tell the core, and do what follows. What it asks of the caller (InvalidInput) is the caller's to hear."""
+        now = self.now()
+        outputs = self.core.handle(event, now)
+        if self._recorder is not None:
+            self._recorder.note(event, now, outputs)
+        if outputs:
+            self.obey(outputs)
+
+    def _feed_safely(self, event: Input) -> None:
+        """For what comes from outside: a mistake in one handler must not take the node down."""
+        if self.core is None:
+            return
+        try:
+            self.feed(event)
+        except Exception as error:
+            self.counts["core_errors"] += 1
+            self.log.error("the core failed", error, event=type(event).__name__)
+
+    def obey(self, outputs: Sequence[Output]) -> None:
+        """Do what the core asks for."""
+        for output in outputs:
+            match output:
+                case Multicast(to, message):
+                    self._multicast(to, message)
+                case Deliver() | Gap() | Held():
+                    self._tell(output)
+                case Send(to, address, message):
+                    parts, size, urgent = frame(message)
+                    self._count_sent(message, size, 1)
+                    self.peers.send(to, address, parts, size, urgent)
+                case SetTimer(key, delay):
+                    self._set_timer(key, delay)
+                case Connect(peer, address):
+                    self.peers.keep(peer, address)
+                case Disconnect(peer):
+                    self.peers.release(peer)
+                case Notify():
+                    self._note(output)
+                    self._tell(output)
+                case _:
+                    assert_never(output)
+
+    def _multicast(self, to: tuple[NodeId, ...], message: Any) -> None:
+        parts, size, urgent = frame(message)
+        self._count_sent(message, size, len(to))
+        for node in to:
+            self.peers.send(node, "", parts, size, urgent)
+
+    def _count_sent(self, message: Any, size: int, copies: int) -> None:
+        kind = type(message).__name__
+        self.sent[kind] += copies
+        self.bytes_sent[kind] += size * copies
+
+    def _set_timer(self, key: TimerKey, delay: Time) -> None:
+        former = self._timers.get(key)
+        if former is not None:
+            former.cancel()
+        self._timers[key] = self._loop.call_later(delay / 1e6, self._fire, key)
+
+    def _fire(self, key: TimerKey) -> None:
+        del self._timers[key]
+        self._feed_safely(TimerFired(key))
+
+    def _note(self, notice: Notify) -> None:
+        """Keep count of repairs."""
+        if notice.what == "step":
+            event = notice.detail[0]
+            if event not in self._repairs_begun and len(self._repairs_begun) < REPAIRS_TIMED_AT_MOST:
+                self._repairs_begun[event] = self.now()
+        elif notice.what == "handled":
+            event, made, shadow = notice.detail[:3]
+            begun = self._repairs_begun.pop(event, None)
+            took_s = (self.now() - begun) / 1e6 if begun is not None else 0.0
+            self.repairs.observe(took_s)
+            self.log.info("mended", event=event.kind, links=len(made), shadow=shadow, took_s=round(took_s, 3))
+
+    def on_peer_frames(self, node: NodeId, data: list[bytes], connection: Connection) -> None:
+        """All frames of one read."""
+        core = self.core
+        if core is None:
+            return
+        now = self.now()
+        try:
+            for body in data:
+                if body[0] == PLAIN or body[0] == OPENING:
+                    publication = parse_publication(body)
+                    self.received[PUBLICATION] += 1
+                    self.bytes_received[PUBLICATION] += len(body) + 4
+                    outputs = core.receive(node, publication, now)
+                    if self._recorder is not None:
+                        self._recorder.note(Received(node, publication), now, outputs)
+                    if outputs:
+                        self.obey(outputs)
+                    continue
+                message = frames.decode(body)
+                kind = type(message).__name__
+                self.received[kind] += 1
+                self.bytes_received[kind] += len(body) + 4
+                self._feed_safely(Received(node, message))
+        except (msgspec.MsgspecError, struct.error) as error:
+            self.counts["bad_frames"] += 1
+            connection.refuse(Refused(f"a frame that cannot be read: {error}", "frame"))
+        except Exception as error:
+            self.counts["core_errors"] += 1
+            self.log.error("the core failed", error, event=PUBLICATION)
+
+    def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None:
+        """With a detector the core makes up its own mind; without one the driver's word counts."""
+        self.counts["peers_lost"] += 1
+        self._feed_safely(PeerLost(node, incarnation))
+        if not self._has_detector:
+            self.peers.forget(node)
+
+    def on_peer_behind(self, node: NodeId) -> None:
+        """Found out while the core's wishes are being carried out, so it hears of it afterwards."""
+        self.counts["links_behind"] += 1
+        self._loop.call_soon(self._feed_safely, LinkBehind(node))
+
+    def on_peer_ready(self, node: NodeId) -> None:
+        self._feed_safely(LinkReady(node))
+
+    async def stop(self) -> None:
+        """Say no more and hear no more."""
+        for handle in self._timers.values():
+            handle.cancel()
+        self._timers.clear()
+        await self.peers.close()
+        if self._recorder is not None:
+            self._recorder.close()

@@ -1,0 +1,111 @@
+"""A node as its metrics, its health and its surroundings show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from omen.net.metrics import Page
+
+if TYPE_CHECKING:
+    from omen.net.broker import Broker
+
+
+def health_of(broker: Broker) -> dict[str, Any]:
+    """Whether the node does its work: it is in the cluster and has links for its topics."""
+    core = broker.core
+    status = "ok" if broker.is_joined else "stopped" if core is None or core.stopped else "joining"
+    return {"status": status, "name": broker.name, "busy": core is not None and core.is_busy}
+
+
+def topology_of(broker: Broker) -> dict[str, Any]:
+    """Who is around the node, by name where it is known."""
+    core = broker.core
+    if core is None:
+        return {"name": broker.name, "links": [], "topics": []}
+    names = {peer.node: peer.name for peer in broker.driver.peers.table.values()} if broker.driver else {}
+
+    def name_of(node: int) -> str:
+        return names.get(node) or f"{node:016x}"
+
+    subscribers = dict.fromkeys(core.book.me.topics, 0)
+    for node in core.links.up():
+        for topic in core.book.topics_of(node):
+            if topic in subscribers:
+                subscribers[topic] += 1
+    return {
+        "name": broker.name,
+        "node": f"{broker.node:016x}",
+        "incarnation": core.ref.incarnation,
+        "address": broker.address,
+        "http": broker.http_address,
+        "status": health_of(broker)["status"],
+        "predecessors": [name_of(node) for node in core.ring.get_preds()],
+        "successors": [name_of(node) for node in core.ring.get_succs()],
+        "links": [name_of(node) for node in core.links.up()],
+        "topics": [
+            {
+                "topic": broker.names.get(topic, f"{topic:016x}"),
+                "subscribed": topic in broker.subscribed_keys,
+                "neighbours": count,
+            }
+            for topic, count in subscribers.items()
+        ],
+        "connections": len(broker.driver.peers.connections()) if broker.driver else 0,
+        "delivered": broker.delivered,
+        "gaps": broker.gaps,
+        "published": broker.published,
+        "repairs": broker.driver.repairs.count if broker.driver else 0,
+    }
+
+
+def metrics_of(broker: Broker) -> str:
+    """All that is counted, as Prometheus reads it."""
+    page = Page()
+    driver, core = broker.driver, broker.core
+    if driver is None or core is None:
+        page.gauge("omen_up", "1 while the node runs", 0)
+        return page.text()
+    peers = driver.peers
+    connections = peers.connections()
+    facts = {"name": broker.name, "cluster": broker.config.cluster, "incarnation": str(core.ref.incarnation)}
+    page.info("omen_node", "who this is", facts)
+    page.gauge("omen_up", "1 while the node is part of the cluster", broker.is_joined)
+    page.gauge("omen_links", "links both ends agree on", len(core.links.up()))
+    page.gauge("omen_degree", "links counted, those under way included", len(core.links.links))
+    page.gauge("omen_topics", "topics carried", len(core.book.me.topics))
+    page.gauge("omen_subscriptions", "topics delivered to the application", len(broker.subscribed_keys))
+    page.gauge("omen_connections", "open connections", len(connections))
+    page.gauge("omen_ring_members", "nodes known around this one on the circle", len(core.ring.members))
+    page.gauge("omen_pieces_split", "topics found in several pieces by the last audit", broker.pieces_split)
+    shadows = core.ring.get_preds()
+    ready = sum(1 for node in shadows if core.views.is_ready(node))
+    page.gauge("omen_views", "predecessors whose loss this node would mend or watch", len(shadows))
+    page.gauge("omen_views_ready", "those whose backups are ready", ready)
+    page.gauge("omen_busy", "1 while something is being mended, made or reported", core.is_busy)
+    _write_queues(page, broker)
+    page.histogram("omen_repair_seconds", "from taking an event up to its being handled here", driver.repairs)
+    page.histogram("omen_engine_seconds", "time in the greedy engine", driver.engine_times)
+    page.counters("omen_messages_sent_total", "messages sent, by kind", "kind", driver.sent.items())
+    page.counters("omen_messages_received_total", "messages received, by kind", "kind", driver.received.items())
+    page.counters("omen_bytes_sent_total", "bytes sent, by kind", "kind", driver.bytes_sent.items())
+    page.counters("omen_bytes_received_total", "bytes received, by kind", "kind", driver.bytes_received.items())
+    page.counters("omen_refused_total", "connections refused, by reason", "reason", peers.refused.items())
+    events = {**peers.counts, **driver.counts}
+    page.counters("omen_events_total", "what happened to connections and frames", "event", events.items())
+    return page.text()
+
+
+def _write_queues(page: Page, broker: Broker) -> None:
+    assert broker.driver is not None
+    connections = broker.driver.peers.connections()
+    queued = [connection.bulk_bytes + connection.urgent_bytes for connection in connections]
+    page.gauge("omen_queue_bytes", "bytes waiting to be written, all peers together", sum(queued))
+    page.gauge("omen_queue_bytes_most", "bytes waiting for the peer that reads slowest", max(queued, default=0))
+    page.gauge("omen_links_behind", "peers that read too slowly now", sum(c.is_behind for c in connections))
+    page.gauge("omen_inbox_messages", "messages the application has not taken yet", len(broker.inbox))
+    page.counter("omen_published_total", "publications accepted from the application", broker.published)
+    page.counter("omen_delivered_total", "publications delivered to the application", broker.delivered)
+    page.counter("omen_gaps_total", "gaps delivered to the application", broker.gaps)
+    page.counter("omen_inbox_overflow_total", "publications the application was too slow for", broker.inbox.overflowed)
+    duplicates = getattr(broker.core.dissemination, "duplicates", 0)
+    page.counter("omen_duplicates_total", "publications that had been received before, dropped", duplicates)

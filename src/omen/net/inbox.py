@@ -1,0 +1,102 @@
+"""What has arrived and the application has not taken yet: bounded, and never short of something in silence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from omen.net.settings import Limits
+
+WINDOW, INBOX = "window", "inbox"
+Stream = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A publication as an application sees it.
+
+    `publisher` is the place of the node that said it, `incarnation` which of its lives, and `sequence` counts what it
+    said on this topic in that life from 1. For each of the three, messages come in order and once.
+    """
+
+    topic: str
+    payload: bytes
+    publisher: int
+    incarnation: int
+    sequence: int
+
+
+@dataclass(slots=True)
+class Gap:
+    """Publications `first` to `last` of a publisher will not come.
+
+    `reason`: "window", nobody keeps them any more; "inbox", the application did not take messages fast enough.
+    """
+
+    topic: str
+    publisher: int
+    incarnation: int
+    first: int
+    last: int
+    reason: str
+
+
+class Inbox:
+    """A queue with a limit in messages and bytes; what does not fit becomes a `Gap` in its place."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._items: deque[Message | Gap] = deque()
+        self._bytes = 0
+        self._overflow: dict[Stream, Gap] = {}
+        self._filled = asyncio.Event()
+        self._is_closed = False
+        self.overflowed = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, message: Message) -> None:
+        if len(self._items) >= self._limits.inbox_messages or self._bytes >= self._limits.inbox_bytes:
+            self._miss(message)
+            return
+        self._items.append(message)
+        self._bytes += len(message.payload)
+        self._filled.set()
+
+    def put_gap(self, gap: Gap) -> None:
+        self._items.append(gap)
+        self._filled.set()
+
+    def _miss(self, message: Message) -> None:
+        self.overflowed += 1
+        stream = (message.topic, message.publisher, message.incarnation)
+        gap = self._overflow.get(stream)
+        if gap is None:
+            gap = Gap(*stream, message.sequence, message.sequence, INBOX)
+            self._overflow[stream] = gap
+            self.put_gap(gap)
+        else:
+            gap.last = message.sequence
+
+    def close(self) -> None:
+        """Nothing more comes: whoever waits is let go once all is taken."""
+        self._is_closed = True
+        self._filled.set()
+
+    async def take(self) -> AsyncIterator[Message | Gap]:
+        """Everything as it comes, until the inbox is closed."""
+        while True:
+            while self._items:
+                item = self._items.popleft()
+                if isinstance(item, Message):
+                    self._bytes -= len(item.payload)
+                elif item.reason == INBOX:
+                    self._overflow.pop((item.topic, item.publisher, item.incarnation), None)
+                yield item
+            if self._is_closed:
+                return
+            self._filled.clear()
+            await self._filled.wait()

@@ -1,0 +1,421 @@
+"""Who this node is connected to: wishes kept, connections made on demand, broken ones made again, idle ones closed."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from omen.net.connection import Connection
+from omen.net.hello import Hello, Refused
+from omen.net.logs import Log
+from omen.net.names import split_address
+from omen.net.settings import Limits
+from omen.protocol.events import NodeId
+
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
+YIELD_S = 0.25  # the end with the higher place lets the other dial first, so that one connection is made, not two
+TRIES_BEFORE_LOSS = 3
+SWEEP_S = 5.0
+SLOWEST_ACCEPTED = 10  # an idle connection that the other end dialled is that end's to close, within reason
+
+Parts = tuple[bytes, bytes]
+
+
+class Listener(Protocol):
+    """Who is told of what happens to peers. `incarnation`: the life its core is in, once there is one."""
+
+    @property
+    def incarnation(self) -> int | None: ...
+
+    def on_peer_frames(self, node: NodeId, frames: list[bytes], connection: Connection) -> None: ...
+
+    def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None: ...
+
+    def on_peer_behind(self, node: NodeId) -> None: ...
+
+    def on_peer_ready(self, node: NodeId) -> None: ...
+
+
+@dataclass(slots=True)
+class Peer:
+    """What is known of one other node. `is_kept`: the core wants this connection. `is_broken`: frames were lost."""
+
+    node: NodeId
+    address: str = ""
+    name: str = ""
+    incarnation: int | None = None
+    session: int = 0
+    is_kept: bool = False
+    is_broken: bool = False
+    connection: Connection | None = None
+    dialling: asyncio.Task[None] | None = None
+    retry: asyncio.TimerHandle | None = None
+    waiting: list[tuple[Parts, int, bool]] = field(default_factory=list)
+    waiting_bytes: int = 0
+    failures: int = 0
+    missed_since: float = 0.0
+
+
+class Peers:
+    """All connections of a node, by the place of the node at the other end."""
+
+    def __init__(self, hello: Hello, limits: Limits, listener: Listener, log: Log) -> None:
+        self.limits = limits
+        self._hello = hello
+        self.table: dict[NodeId, Peer] = {}
+        self.counts: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self._listener = listener
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._open: set[Connection] = set()
+        self._dirty: set[Connection] = set()
+        self._flush_is_due = False
+        self._drained = asyncio.Event()
+        self._greeters: dict[Connection, asyncio.Future[Hello]] = {}
+        self._random = random.Random()
+        self._is_closing = False
+        self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+
+    @property
+    def hello(self) -> Hello:
+        """How this node introduces itself: its core may have begun another life."""
+        life = self._listener.incarnation
+        if life is not None and life != self._hello.incarnation:
+            hello: Hello = msgspec.structs.replace(self._hello, incarnation=life)
+            self._hello = hello
+        return self._hello
+
+    def accept(self) -> Connection:
+        """For a server: the protocol of a connection that comes in."""
+        return Connection(self)
+
+    def send(self, node: NodeId, address: str, parts: Parts, size: int, urgent: bool) -> None:
+        """Have a frame sent with the next tick; dial first where there is no connection."""
+        peer = self.table.get(node)
+        if peer is None:
+            if not address:
+                self.counts["undeliverable"] += 1
+                return
+            peer = self.table[node] = Peer(node, address)
+        connection = peer.connection
+        if connection is not None:
+            if connection.queue(parts, size, urgent):
+                self._dirty.add(connection)
+                self._want_flush()
+            elif not urgent:
+                self.counts["dropped_behind"] += 1
+            return
+        if address:
+            peer.address = address
+        self._hold(peer, parts, size, urgent)
+        if peer.dialling is None and peer.retry is None:
+            self._dial(peer)
+
+    def _hold(self, peer: Peer, parts: Parts, size: int, urgent: bool) -> None:
+        if peer.waiting_bytes + size > self.limits.queue_bytes:
+            peer.is_broken = True
+            self.counts["dropped_waiting"] += 1
+            return
+        peer.waiting.append((parts, size, urgent))
+        peer.waiting_bytes += size
+
+    def _want_flush(self) -> None:
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """One write for each connection that has something to send."""
+        self._flush_is_due = False
+        now = self._loop.time()
+        dirty, self._dirty = self._dirty, set()
+        for connection in dirty:
+            connection.flush(now)
+
+    def keep(self, node: NodeId, address: str) -> None:
+        """The core wants this connection from now on."""
+        peer = self.table.get(node)
+        if peer is None:
+            peer = self.table[node] = Peer(node)
+        if address:
+            peer.address = address
+        peer.is_kept = True
+        peer.missed_since = self._loop.time()
+        if peer.connection is None and peer.dialling is None and peer.retry is None:
+            self._dial_in_turn(peer)
+
+    def release(self, node: NodeId) -> None:
+        """The core wants it no more; it closes when it has been idle for a while."""
+        peer = self.table.get(node)
+        if peer is not None:
+            peer.is_kept = False
+            self._tidy(peer)
+
+    async def greet(self, address: str) -> Hello:
+        """Dial an address and learn who is there; the connection stays. Raises OSError, TimeoutError or Refused."""
+        host, port = split_address(address)
+        async with asyncio.timeout(self.limits.connect_timeout_s):
+            _, connection = await self._loop.create_connection(
+                lambda: Connection(self, expected=None, dialled=True), host, port
+            )
+            if connection.peer is not None:
+                return connection.peer
+            future = self._greeters[connection] = self._loop.create_future()
+            try:
+                return await future
+            finally:
+                self._greeters.pop(connection, None)
+
+    def connections(self) -> list[Connection]:
+        return [peer.connection for peer in self.table.values() if peer.connection is not None]
+
+    def slow(self) -> list[Connection]:
+        """The connections that hold publishers back: half of their queue is full, and they are not behind yet."""
+        mark = self.limits.queue_bytes // 2
+        return [
+            peer.connection
+            for peer in self.table.values()
+            if peer.connection is not None and peer.connection.bulk_bytes > mark
+        ]
+
+    async def wait_for_slow(self) -> None:
+        """Wait until nobody holds publishers back; who takes longer than the patience counts as behind."""
+        deadline = self._loop.time() + self.limits.publish_patience_s
+        while slow := self.slow():
+            left = deadline - self._loop.time()
+            if left <= 0:
+                for connection in slow:
+                    connection.fall_behind()
+                return
+            self._drained.clear()
+            try:
+                async with asyncio.timeout(min(left, 0.1)):
+                    await self._drained.wait()
+            except TimeoutError:
+                continue
+
+    def on_opened(self, connection: Connection) -> None:
+        self._open.add(connection)
+        if self._is_closing:
+            connection.abort()
+
+    def on_greeted(self, connection: Connection) -> None:
+        """Whoever is at the other end has said so, and may be heard."""
+        hello = connection.peer
+        assert hello is not None
+        peer = self.table.setdefault(hello.node, Peer(hello.node))
+        former = peer.incarnation
+        if former is not None and hello.session != peer.session:
+            if hello.incarnation <= former:
+                connection.refuse(Refused(f"another {hello.name!r} is known here, in a later life", "former life"))
+                return
+            if peer.connection is not None:
+                self._detach(peer).abort()
+            self._listener.on_peer_lost(hello.node, former)
+            self.table[hello.node] = peer
+        peer.incarnation = max(hello.incarnation, former or 0)
+        peer.session, peer.name, peer.address = hello.session, hello.name, hello.address
+        present = peer.connection
+        if present is not None and not self._replaces(connection, present):
+            connection.retire()
+        else:
+            if present is not None:
+                peer.is_broken |= present.is_paused or present.is_behind or present.dialled == connection.dialled
+                self._detach(peer).retire()
+            self._attach(peer, connection)
+        waiter = self._greeters.get(connection)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(hello)
+
+    def _replaces(self, fresh: Connection, present: Connection) -> bool:
+        """Both ends dialled at once: the one that the lower place dialled stays. A second try by one end stays too."""
+        assert fresh.peer is not None
+        if fresh.dialled == present.dialled:
+            return True
+        return fresh.dialled == (self.hello.node < fresh.peer.node)
+
+    def _attach(self, peer: Peer, connection: Connection) -> None:
+        peer.connection = connection
+        peer.failures = 0
+        if peer.retry is not None:
+            peer.retry.cancel()
+            peer.retry = None
+        waiting, peer.waiting, peer.waiting_bytes = peer.waiting, [], 0
+        for parts, size, urgent in waiting:
+            connection.queue(parts, size, urgent)
+        self._dirty.add(connection)
+        self._want_flush()
+        if peer.is_broken:
+            peer.is_broken = False
+            self.counts["reconnects"] += 1
+            self._listener.on_peer_ready(peer.node)
+
+    def _detach(self, peer: Peer) -> Connection:
+        connection = peer.connection
+        assert connection is not None
+        peer.connection = None
+        self._dirty.discard(connection)
+        return connection
+
+    def on_frames(self, connection: Connection, frames: list[bytes]) -> None:
+        assert connection.peer is not None
+        connection.last_used = self._loop.time()
+        self._listener.on_peer_frames(connection.peer.node, frames, connection)
+
+    def on_fell_behind(self, connection: Connection) -> None:
+        """Its queue was emptied."""
+        if connection.peer is not None:
+            self._listener.on_peer_behind(connection.peer.node)
+
+    def on_drained(self, connection: Connection) -> None:
+        """The other end reads again."""
+        connection.flush(self._loop.time())
+        self._drained.set()
+        if connection.is_behind and not connection.is_paused:
+            connection.is_behind = False
+            if connection.peer is not None:
+                self._listener.on_peer_ready(connection.peer.node)
+
+    def on_refused(self, connection: Connection, refusal: Refused) -> None:
+        self.refused[refusal.why] += 1
+        self._log.warning("refused", reason=str(refusal), peer=connection.peer.name if connection.peer else "")
+        waiter = self._greeters.get(connection)
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(refusal)
+
+    def on_closed(self, connection: Connection, error: Exception | None) -> None:
+        self._open.discard(connection)
+        self._dirty.discard(connection)
+        self._drained.set()
+        waiter = self._greeters.get(connection)
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(ConnectionResetError("closed before a hello came"))
+        node = connection.peer.node if connection.peer is not None else connection.expected
+        peer = self.table.get(node) if node is not None else None
+        if peer is None or self._is_closing:
+            return
+        if connection.peer is None:
+            self._on_failed(peer, error)
+        elif peer.connection is connection:
+            peer.connection = None
+            peer.missed_since = self._loop.time()
+            if not connection.is_retired:
+                peer.is_broken = True
+                self.counts["broken"] += 1
+            if peer.is_kept and peer.dialling is None and peer.retry is None:
+                self._dial_in_turn(peer)
+            else:
+                self._tidy(peer)
+
+    def _dial_in_turn(self, peer: Peer) -> None:
+        if self.hello.node < peer.node:
+            self._dial(peer)
+        else:
+            self._dial_later(peer, YIELD_S)
+
+    def _dial_later(self, peer: Peer, delay: float) -> None:
+        peer.retry = self._loop.call_later(delay * (0.5 + self._random.random()), self._retry, peer)
+
+    def _retry(self, peer: Peer) -> None:
+        peer.retry = None
+        if peer.connection is None and peer.dialling is None and self.table.get(peer.node) is peer:
+            self._dial(peer)
+
+    def _dial(self, peer: Peer) -> None:
+        if self._is_closing:
+            return
+        self.counts["dialled"] += 1
+        peer.dialling = self._loop.create_task(self._connect(peer))
+
+    async def _connect(self, peer: Peer) -> None:
+        """Succeeds when the other end has said hello, which `on_greeted` hears."""
+        error: Exception | None = None
+        try:
+            host, port = split_address(peer.address)
+            async with asyncio.timeout(self.limits.connect_timeout_s):
+                await self._loop.create_connection(lambda: Connection(self, peer.node, dialled=True), host, port)
+        except (OSError, TimeoutError) as failure:
+            error = failure
+        except Exception as failure:
+            error = failure
+            self._log.warning("cannot dial", address=peer.address, reason=str(failure))
+        peer.dialling = None
+        if error is not None:
+            self._on_failed(peer, error)
+
+    def _on_failed(self, peer: Peer, error: Exception | None) -> None:
+        """Nobody answered there."""
+        if peer.connection is not None or self.table.get(peer.node) is not peer or self._is_closing:
+            return
+        peer.failures += 1
+        self.counts["dial_failures"] += 1
+        self.counts["undeliverable"] += len(peer.waiting)
+        if not peer.is_kept:
+            del self.table[peer.node]
+            return
+        if any(not urgent for _, _, urgent in peer.waiting):
+            peer.is_broken = True
+        peer.waiting, peer.waiting_bytes = [], 0
+        missed_s = self._loop.time() - peer.missed_since
+        if peer.failures >= TRIES_BEFORE_LOSS and missed_s >= self.limits.lost_after_s:
+            peer.failures = 0
+            self._log.info("peer lost", peer=peer.name or hex(peer.node), reason=str(error or "closed"))
+            self._listener.on_peer_lost(peer.node, peer.incarnation)
+        if peer.is_kept and peer.retry is None and peer.dialling is None:
+            self._dial_later(peer, min(FIRST_RETRY_S * 2 ** min(peer.failures, 10), LONGEST_RETRY_S))
+
+    def forget(self, node: NodeId) -> None:
+        """The core holds it for lost: nothing is kept or tried any more."""
+        peer = self.table.get(node)
+        if peer is not None:
+            peer.is_kept = False
+            if peer.connection is None:
+                self._drop(peer)
+
+    def _tidy(self, peer: Peer) -> None:
+        if not peer.is_kept and peer.connection is None and not peer.waiting:
+            self._drop(peer)
+
+    def _drop(self, peer: Peer) -> None:
+        if peer.retry is not None:
+            peer.retry.cancel()
+            peer.retry = None
+        if self.table.get(peer.node) is peer:
+            del self.table[peer.node]
+
+    def _sweep(self) -> None:
+        """Close what nobody needs."""
+        now = self._loop.time()
+        for peer in list(self.table.values()):
+            connection = peer.connection
+            if connection is None or peer.is_kept:
+                continue
+            patience = self.limits.idle_s * (1 if connection.dialled else SLOWEST_ACCEPTED)
+            if now - connection.last_used > patience:
+                connection.retire()
+        self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+
+    async def close(self, patience_s: float = 1.0) -> None:
+        """Write out what is waiting, then close everything."""
+        self.flush()
+        self._is_closing = True
+        self._sweeper.cancel()
+        for peer in list(self.table.values()):
+            if peer.dialling is not None:
+                peer.dialling.cancel()
+            if peer.retry is not None:
+                peer.retry.cancel()
+        for connection in list(self._open):
+            connection.close()
+        deadline = self._loop.time() + patience_s
+        while self._open and self._loop.time() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in list(self._open):
+            connection.abort()
+        self.table.clear()

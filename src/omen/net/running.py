@@ -1,0 +1,134 @@
+"""Nodes as commands run them: in the foreground, until a signal or until they have done what they came for."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, TypeVar
+
+from omen.net.broker import Broker, Origin
+from omen.net.inbox import Gap, Message
+from omen.net.settings import NodeConfig
+
+Result = TypeVar("Result")
+Consumer = Callable[[Message | Gap], bool]
+"""Takes what arrives; whether it has had enough."""
+
+
+def run(main: Coroutine[Any, Any, Result]) -> Result:
+    """Run an event loop for one task; the faster loop where it is installed."""
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    with suppress(ImportError):
+        factory = import_module("uvloop").new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(main)
+
+
+def stop_on_signals(stop: asyncio.Event, abandon: asyncio.Event) -> None:
+    """SIGTERM and SIGINT ask a node to leave in good order, a second one or SIGQUIT to go at once."""
+    loop = asyncio.get_running_loop()
+
+    def ask() -> None:
+        (abandon if stop.is_set() else stop).set()
+        stop.set()
+
+    def insist() -> None:
+        abandon.set()
+        stop.set()
+
+    for number, react in ((signal.SIGTERM, ask), (signal.SIGINT, ask), (signal.SIGQUIT, insist)):
+        loop.add_signal_handler(number, react)
+
+
+async def _until_stopped(
+    config: NodeConfig,
+    origin: Origin | None,
+    while_running: Callable[[Broker, asyncio.Event], Awaitable[None]],
+) -> None:
+    """A broker from its start to its leaving; `while_running` may set the event to end it."""
+    stop, abandon = asyncio.Event(), asyncio.Event()
+    stop_on_signals(stop, abandon)
+    broker = Broker(config, origin)
+    starting = asyncio.ensure_future(broker.start())
+    await _first(starting, stop)
+    if not starting.done():
+        starting.cancel()
+        await broker.abandon()
+        return
+    await starting
+    work = asyncio.ensure_future(while_running(broker, stop))
+    try:
+        await _first(work, stop)
+        if work.done():
+            await work
+            await stop.wait()
+    finally:
+        leaving = asyncio.ensure_future(broker.stop())
+        await _first(leaving, abandon)
+        if not leaving.done():
+            leaving.cancel()
+            await broker.abandon()
+        work.cancel()
+
+
+async def _first(task: asyncio.Future[Any], event: asyncio.Event) -> None:
+    """Until the task is done or the event set."""
+    waiter = asyncio.ensure_future(event.wait())
+    await asyncio.wait((task, waiter), return_when=asyncio.FIRST_COMPLETED)
+    waiter.cancel()
+
+
+def run_node(
+    config: NodeConfig,
+    when_up: Callable[[Broker], None],
+    consume: Consumer | None = None,
+    origin: Origin | None = None,
+) -> None:
+    """Be a node until a signal comes; what arrives goes to `consume`, or nowhere."""
+
+    async def take(broker: Broker, stop: asyncio.Event) -> None:
+        when_up(broker)
+        async for item in broker.messages():
+            if consume is not None and consume(item):
+                break
+        stop.set()
+
+    run(_until_stopped(config, origin, take))
+
+
+def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Consumer) -> None:
+    """Join, subscribe, hand on what arrives until it is enough or a signal comes, leave."""
+
+    async def take(broker: Broker, stop: asyncio.Event) -> None:
+        await broker.subscribe(*topics, replay=replay)
+        async for item in broker.messages():
+            if consume(item):
+                break
+        stop.set()
+
+    run(_until_stopped(config, None, take))
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What became of publications made in passing: their sequences, and whether neighbours held all on leaving."""
+
+    sequences: list[int]
+    held: bool
+
+
+def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], patience_s: float) -> Published:
+    """Join, publish, leave once the neighbours hold it; where nobody else wants the topic there are none."""
+
+    async def publish() -> Published:
+        async with Broker(replace(config, topics=(topic,))) as broker:
+            sequences = [await broker.publish(topic, payload) for payload in payloads]
+            patience = patience_s if broker.has_company(topic) else 0.0
+            held = not sequences or await broker.wait_held(topic, sequences[-1], patience)
+            return Published(sequences, held)
+
+    return run(publish())

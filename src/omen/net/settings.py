@@ -1,0 +1,170 @@
+"""The settings of a node: what a configuration file may say, and the defaults for a network of real machines."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from omen.errors import InvalidInput
+from omen.net.names import check_name, split_address, topic_key
+from omen.protocol.config import Config
+from omen.protocol.events import MILLISECOND, SECOND
+
+LOOPBACK = "127.0.0.1"
+Settings = TypeVar("Settings")
+
+LIVE = Config(
+    gossip_period=SECOND,
+    ready_rounds=4,
+    grace=100 * MILLISECOND,
+    answer_timeout=500 * MILLISECOND,
+    attempts=5,
+    standby_timeout=6 * SECOND,
+)
+"""The protocol's own defaults suit a simulated network; these stand a machine that is busy with something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a node spends at most, and how long it waits."""
+
+    payload_bytes: int = 1 << 20
+    """The largest publication."""
+    frame_bytes: int = 8 << 20
+    """The largest frame taken from a peer."""
+    queue_bytes: int = 8 << 20
+    """Publications waiting for one peer; beyond it they are dropped there, and repaired when the peer reads again."""
+    urgent_queue_bytes: int = 32 << 20
+    """The overlay's own messages waiting for one peer; beyond it the connection is given up."""
+    write_buffer_bytes: int = 256 << 10
+    """Handed to the operating system ahead of time."""
+    inbox_messages: int = 100_000
+    """Messages that the application has not taken yet; beyond it the next are reported as a gap."""
+    inbox_bytes: int = 64 << 20
+    hello_timeout_s: float = 10.0
+    """A connection that has not said hello by then is closed."""
+    connect_timeout_s: float = 5.0
+    idle_s: float = 30.0
+    """A connection that nobody asked to keep is closed after this."""
+    lost_after_s: float = 1.0
+    """A kept connection that broke and cannot be made again for so long is a loss."""
+    publish_patience_s: float = 2.0
+    """How long `publish` waits for a peer that reads slowly before that peer counts as behind."""
+    join_timeout_s: float = 30.0
+    leave_timeout_s: float = 10.0
+    """A node asked to stop goes after this at the latest, mended or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """One node of a live cluster.
+
+    >>> NodeConfig(name="ann", topics=("tea", "jazz")).listen
+    '127.0.0.1:0'
+    """
+
+    name: str = ""
+    """Unique in the cluster; a node that comes back under its name is the same node in another life. Empty: made up."""
+    cluster: str = "omen"
+    """Nodes of different clusters refuse each other."""
+    listen: str = f"{LOOPBACK}:0"
+    """Where other nodes connect to. Port 0: any free one."""
+    advertise: str = ""
+    """The address others are told, where it differs from `listen`."""
+    join: tuple[str, ...] = ()
+    """Members to join through. Empty: the first node of a new cluster."""
+    topics: tuple[str, ...] = ()
+    """Subscribed to from the beginning."""
+    http: str = ""
+    """Where /metrics, /healthz and /topology are served. Empty: nowhere."""
+    state: str = ""
+    """A folder for what must outlive the process: the number of its last life. Empty: lives are told by the clock."""
+    record: str = ""
+    """A file to record all inputs of the node in, for `omen node --replay`. Empty: none."""
+    engine: str = "lazy"
+    """When compiled code is loaded: `lazy`, when the node first mends, or `eager`, at the start."""
+    log: str = "text"
+    """How the log is written: `text` or `json`, a line an event."""
+    protocol: Config = LIVE
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", f"node-{os.getpid()}-{os.urandom(4).hex()}")
+        check_name(self.name)
+        for what, address in (("listen", self.listen), ("advertise", self.advertise), ("http", self.http)):
+            if address or what == "listen":
+                split_address(address, what)
+        for address in self.join:
+            split_address(address, "join")
+        for topic in self.topics:
+            topic_key(topic)
+        host, _ = split_address(self.listen)
+        if host in ("0.0.0.0", "::") and not self.advertise:
+            raise InvalidInput(f"listen {self.listen!r} is every address of this machine: say which one in `advertise`")
+        for what, value, choices in (("engine", self.engine, ("lazy", "eager")), ("log", self.log, ("text", "json"))):
+            if value not in choices:
+                raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
+
+
+def read_node_config(path: str | Path) -> NodeConfig:
+    """The settings in a TOML file; what it does not say has its default."""
+    try:
+        with Path(path).open("rb") as file:
+            values = tomllib.load(file)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{path}: not TOML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: not text: {error}") from error
+    try:
+        return fill(NodeConfig(name="unnamed"), values) if "name" in values else fill(NodeConfig(), values)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
+
+
+def fill(settings: Settings, values: Mapping[str, Any], where: str = "") -> Settings:
+    """These settings with some values replaced, as a file gives them: times in seconds, lists for tuples."""
+    if not is_dataclass(settings):
+        raise TypeError(settings)
+    known = {declared.name: declared for declared in fields(settings)}
+    replaced: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+            raise InvalidInput(f"unknown setting {where}{name}{hint}")
+        replaced[name] = _fit(f"{where}{name}", getattr(settings, name), value, str(known[name].type) == "Time")
+    return replace(settings, **replaced)  # type: ignore[type-var]
+
+
+def _fit(name: str, default: Any, value: Any, is_time: bool) -> Any:
+    """A value from a file in the form of its default."""
+    if is_dataclass(default):
+        if not isinstance(value, Mapping):
+            raise InvalidInput(f"{name}: must be a table of settings")
+        return fill(default, value, f"{name}.")
+    if isinstance(default, tuple):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise InvalidInput(f"{name}: must be a list of texts")
+        return tuple(value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if is_time:
+        if not number or value <= 0:
+            raise InvalidInput(f"{name}: must be a number of seconds above 0, not {value!r}")
+        return int(value * SECOND)
+    if isinstance(default, bool):
+        fits, wanted = isinstance(value, bool), "true or false"
+    elif isinstance(default, int):
+        fits, wanted = number and isinstance(value, int) and value >= 0, "a whole number, 0 or more"
+    elif isinstance(default, float):
+        fits, wanted = number and value >= 0, "a number, 0 or more"
+    else:
+        fits, wanted = isinstance(value, str), "a text"
+    if not fits:
+        raise InvalidInput(f"{name}: must be {wanted}, not {value!r}")
+    return float(value) if isinstance(default, float) else value
