@@ -23,6 +23,9 @@ class Outbox:
         else:
             self._outputs.append(Send(to.id, to.address, message))
 
+    def put(self, output: Output) -> None:
+        self._outputs.append(output)
+
     def set_timer(self, key: TimerKey, delay: Time) -> None:
         self._outputs.append(SetTimer(key, delay))
 

@@ -1,0 +1,187 @@
+"""Neighbours compare what they have of a topic: on a new link all of it at once, later what has changed.
+
+A node says how far it is in each stream, and repeats that until the other end has said the same: so announcements to
+links off the tree, acknowledgements for the publisher, and the repair of whatever was lost on the way are one thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from omen.protocol.config import Dissemination as Settings
+from omen.protocol.events import Held, NodeId, SetTimer, Time, Topic
+from omen.protocol.messages import Ref
+from omen.protocol.outbox import Outbox
+from omen.protocol.publications import Announce, Mark, StreamKey, stream_key
+from omen.protocol.pulling import Pulling
+from omen.protocol.windows import Carried, Stream
+
+TIMER = "spread"
+ROUND = (TIMER, "announce")
+SETTLING = 10
+"""For so many announce periods after it was linked, a node takes what is older than its links for none of its own."""
+SELDOM = 32
+"""What nobody answers is repeated ever less often, at last once in so many rounds."""
+
+
+class Comparing:
+    """`dirty`: the streams in which some neighbour may not be as far as this node, or not know how far it is."""
+
+    def __init__(
+        self,
+        me: Ref,
+        settings: Settings,
+        out: Outbox,
+        pulling: Pulling,
+        is_fresh: Callable[[Carried], bool],
+        open_stream: Callable[[Carried, StreamKey, int, int, Time], Stream],
+        retired: Callable[[StreamKey], int],
+    ) -> None:
+        self.me = me
+        self._settings = settings
+        self._out = out
+        self._pulling = pulling
+        self._is_fresh = is_fresh
+        self._open_stream = open_stream
+        self._retired = retired
+        self.dirty: list[Stream] = []
+        self.behind: set[NodeId] = set()
+
+    def note_change(self, stream: Stream) -> SetTimer | None:
+        """Somebody is to hear of this stream; the timer that has to be set for it, if any."""
+        if stream.is_dirty:
+            return None
+        stream.is_dirty = True
+        stream.rounds = 0
+        self.dirty.append(stream)
+        return SetTimer(ROUND, self._settings.announce_period) if len(self.dirty) == 1 else None
+
+    def touch(self, stream: Stream) -> None:
+        timer = self.note_change(stream)
+        if timer is not None:
+            self._out.put(timer)
+
+    def compare(self, peer: Ref, topics: Iterable[Carried], now: Time) -> None:
+        """A link for these topics is there, or there again: say everything, and ask for the same."""
+        marks: list[tuple[Topic, tuple[Mark, ...]]] = []
+        for carried in topics:
+            if carried.streams:
+                streams = carried.streams.values()
+                marks.append((carried.topic, tuple(stream.mark_for(peer.id, now) for stream in streams)))
+                for stream in streams:
+                    stream.told[peer.id] = stream.last
+                    self.touch(stream)
+        if marks:
+            self._out.send(peer, Announce(tuple(marks), compare=True))
+
+    def announce(self, now: Time) -> None:
+        """Once a period: tell each neighbour what it may not know. `dirty` keeps what is to be repeated."""
+        news: dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]] = {}
+        unsettled: list[Stream] = []
+        for stream in self.dirty:
+            if stream.key not in stream.carried.streams:
+                continue
+            stream.rounds = stream.rounds + 1 if stream.told_last == stream.last else 0
+            stream.told_last = stream.last
+            if self._tell(stream, news, now):
+                stream.is_dirty = False
+            else:
+                unsettled.append(stream)
+            if stream.is_own:
+                self.note_held(stream)
+        self.dirty = unsettled
+        for node in sorted(news):
+            ref, topics = news[node]
+            self._out.send(ref, Announce(tuple((topic, tuple(marks)) for topic, marks in topics.items())))
+        if unsettled:
+            self._out.set_timer(ROUND, self._settings.announce_period)
+
+    def _tell(self, stream: Stream, news: dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]], now: Time) -> bool:
+        """Whether all neighbours are as far as this node."""
+        rounds, last = stream.rounds, stream.last
+        repeats = rounds & (rounds - 1) == 0 or rounds % SELDOM == 0
+        settled = True
+        for peer, ref in stream.carried.peers.items():
+            if peer in self.behind:
+                continue
+            known = stream.known.get(peer)
+            lags = known is None or known[1] < last
+            settled = settled and not lags
+            if stream.told.get(peer) != last or (lags and repeats):
+                stream.told[peer] = last
+                entry = news.get(peer)
+                if entry is None:
+                    entry = news[peer] = (ref, {})
+                entry[1].setdefault(stream.carried.topic, []).append(stream.mark_for(peer, now))
+        return settled
+
+    def hear(self, carried: Carried, sender: NodeId, marks: tuple[Mark, ...], compare: bool, now: Time) -> None:
+        """A neighbour says how far it is."""
+        named = set()
+        for mark in marks:
+            key = stream_key(carried.topic, mark.publisher, mark.incarnation)
+            named.add(key)
+            self._hear_mark(carried, sender, key, mark, compare, now)
+        if compare:
+            for key, stream in carried.streams.items():
+                if key not in named:
+                    stream.forget_peer(sender)
+                    self.touch(stream)
+
+    def _hear_mark(
+        self, carried: Carried, sender: NodeId, key: StreamKey, mark: Mark, compare: bool, now: Time
+    ) -> None:
+        stream = carried.streams.get(key)
+        if stream is None or not stream.is_determined:
+            if mark.publisher == self.me.id and mark.incarnation == self.me.incarnation:
+                return
+            if mark.idle * 1000 >= 2 * self._settings.window_age:
+                return
+            stream = self._begin(carried, stream, key, mark, now)
+        known = stream.known.get(sender)
+        if known is None or known[1] <= mark.last:
+            stream.known[sender] = (mark.first, mark.last)
+        if mark.last >= stream.marked_last:
+            stream.marked_last, stream.marked_time = mark.last, now - mark.idle * 1000
+        if mark.yours != stream.last and (stream.rounds or not stream.is_dirty):
+            stream.told.pop(sender, None)
+            self.touch(stream)
+        elif mark.last < stream.last:
+            self.touch(stream)
+        if stream.is_own:
+            self.note_held(stream)
+        elif mark.last > stream.last:
+            self._pulling.note_lack(stream, mark.last, now, sender, compare)
+
+    def _begin(self, carried: Carried, stream: Stream | None, key: StreamKey, mark: Mark, now: Time) -> Stream:
+        """A stream this node knows nothing of: what of it is still to come, what was before its time, what is missing.
+
+        A newcomer takes over what is kept, for others may need it from there, but delivers only what comes next. A node
+        that was there all the time should have it all.
+        """
+        settling = carried.linked_at is None or now - carried.linked_at < SETTLING * self._settings.announce_period
+        fresh = self._is_fresh(carried)
+        start = mark.first if fresh or settling else mark.opened
+        if stream is None:
+            stream = self._open_stream(carried, key, start - 1, mark.opened, now - mark.idle * 1000)
+        else:
+            stream.is_determined = True
+            stream.opened, stream.first, stream.last = mark.opened, start, start - 1
+            for sequence in [sequence for sequence in stream.early if sequence < start]:
+                del stream.early[sequence]
+        stream.silent_until = self._retired(key)
+        if fresh and not carried.replays:
+            stream.silent_until = max(stream.silent_until, mark.last)
+        stream.judge()
+        self.touch(stream)
+        self._pulling.flush(stream, now)
+        return stream
+
+    def note_held(self, stream: Stream) -> None:
+        """Tell the publisher's application how far those who pass its publications on are."""
+        carried = stream.carried
+        peers = [peer for peer in carried.eager if peer not in self.behind]
+        held = min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0)
+        if held > stream.held:
+            stream.held = held
+            self._out.put(Held(carried.topic, held))

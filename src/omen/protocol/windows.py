@@ -1,0 +1,191 @@
+"""What a node keeps of each topic it carries: the newest publications, the streams they belong to, and the tree."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from omen.protocol.config import Dissemination
+from omen.protocol.events import NodeId, Time, Topic
+from omen.protocol.messages import Ref
+from omen.protocol.publications import Mark, Publication, StreamKey, read_key
+
+OVERHEAD = 400
+"""Bytes that keeping one publication costs beside its frame, measured."""
+NOBODY = -1
+
+
+class Stream:
+    """What one life of a publisher says on one topic.
+
+    Everything up to `last` is settled: delivered, passed over or given up; of that, `first` to `last` is still kept in
+    `recent`. `early` came before what should come first. Nothing up to `silent_until` is delivered: it was there before
+    this node wanted the topic. `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so
+    the next in sequence can go straight through.
+    """
+
+    __slots__ = (
+        "attempts",
+        "carried",
+        "early",
+        "first",
+        "heard",
+        "held",
+        "incarnation",
+        "is_determined",
+        "is_dirty",
+        "is_own",
+        "key",
+        "known",
+        "last",
+        "marked_last",
+        "marked_time",
+        "opened",
+        "parent",
+        "plain",
+        "publisher",
+        "pulled_at",
+        "pulled_from",
+        "pulling",
+        "recent",
+        "rounds",
+        "silent_until",
+        "told",
+        "told_last",
+        "want",
+        "want_since",
+    )
+
+    def __init__(self, carried: Carried, key: StreamKey, last: int, opened: int, now: Time) -> None:
+        self.carried = carried
+        self.key = key
+        _, self.publisher, self.incarnation = read_key(key)
+        self.is_own = False
+        self.is_determined = True
+        self.opened = opened
+        self.first = last + 1
+        self.last = last
+        self.silent_until = 0
+        self.recent: dict[int, Publication] = {}
+        self.early: dict[int, Publication] = {}
+        self.plain = True
+        self.heard = now
+        self.parent: NodeId = NOBODY
+        self.held = 0
+        # What neighbours said they have (first, last), and what they were told.
+        self.known: dict[NodeId, tuple[int, int]] = {}
+        self.told: dict[NodeId, int] = {}
+        self.told_last = -1
+        self.rounds = 0
+        self.is_dirty = False
+        # Publications up to the mark were that old when a neighbour announced them.
+        self.marked_last = 0
+        self.marked_time: Time = now
+        # What is lacking, since when, and who was asked for it.
+        self.want = 0
+        self.want_since: Time = 0
+        self.attempts = 0
+        self.pulling: NodeId = NOBODY
+        self.pulled_at: Time = 0
+        self.pulled_from = 0
+
+    def judge(self) -> None:
+        """Whether the next in sequence can go straight through."""
+        self.plain = self.is_determined and not self.early and self.last >= self.silent_until and self.pulling == NOBODY
+
+    def mark_for(self, peer: NodeId, now: Time) -> Mark:
+        known = self.known.get(peer)
+        return Mark(
+            self.publisher,
+            self.incarnation,
+            self.opened,
+            self.first,
+            self.last,
+            known[1] if known is not None else -1,
+            max(0, now - self.heard) // 1000,
+        )
+
+    def forget_peer(self, peer: NodeId) -> None:
+        self.known.pop(peer, None)
+        self.told.pop(peer, None)
+        if self.pulling == peer:
+            self.pulled_at = 0
+
+
+class Carried:
+    """One topic. `peers`: the neighbours that want it too. `eager`: those on the tree; the others hear announcements.
+
+    `linked_at`: when this node was linked in the topic; None while it waits for that.
+    """
+
+    def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool) -> None:
+        self.topic = topic
+        self.is_wanted = is_wanted
+        self.replays = False
+        self.linked_at: Time | None = None
+        self.peers: dict[NodeId, Ref] = {}
+        self.eager: set[NodeId] = set()
+        self.fanout: dict[NodeId, tuple[NodeId, ...]] = {}
+        self.streams: dict[StreamKey, Stream] = {}
+        self.order: deque[tuple[Time, Stream, int]] = deque()
+        self.size = 0
+        self.pruned_at: dict[NodeId, Time] = {}
+        self._config = config
+        self._pace: Stream | None = None
+        self._pace_until: Time = -1
+
+    def add_peer(self, ref: Ref) -> None:
+        """A link for this topic: on the tree until it proves to be one too many."""
+        self.peers[ref.id] = ref
+        self.make_eager(ref.id)
+
+    def drop_peer(self, peer: NodeId) -> None:
+        if self.peers.pop(peer, None) is not None:
+            self.make_lazy(peer)
+            self.pruned_at.pop(peer, None)
+            for stream in self.streams.values():
+                stream.forget_peer(peer)
+
+    def make_eager(self, peer: NodeId) -> None:
+        self.eager.add(peer)
+        self.fanout.clear()
+
+    def make_lazy(self, peer: NodeId) -> None:
+        self.eager.discard(peer)
+        self.fanout.clear()
+
+    def pace(self, now: Time) -> Stream | None:
+        """The stream the tree follows: of those that are active the lowest, so that all nodes agree on one.
+
+        If each node cut branches by whatever stream it saw twice, concurrent publishers could cut all of a circle.
+        """
+        if now >= self._pace_until:
+            oldest = now - self._config.pace_time
+            active = (stream for stream in self.streams.values() if stream.heard > oldest)
+            self._pace = min(active, key=lambda stream: stream.key, default=None)
+            self._pace_until = now + self._config.announce_period
+        return self._pace
+
+    def keep(self, stream: Stream, publication: Publication, time: Time) -> None:
+        """Into the window; what is too much leaves it, the oldest first."""
+        stream.recent[publication.sequence] = publication
+        self.order.append((time, stream, publication.sequence))
+        self.size += len(publication.frame) + OVERHEAD
+        if self.size > self._config.window_bytes or len(self.order) > self._config.window_count:
+            self.make_room()
+
+    def make_room(self) -> None:
+        config, order = self._config, self.order
+        while len(order) > 1 and (self.size > config.window_bytes or len(order) > config.window_count):
+            self._drop_oldest()
+
+    def expire(self, now: Time) -> None:
+        """Let go of what is too old."""
+        oldest = now - self._config.window_age
+        while self.order and self.order[0][0] <= oldest:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        _, stream, sequence = self.order.popleft()
+        self.size -= len(stream.recent.pop(sequence).frame) + OVERHEAD
+        if sequence >= stream.first:
+            stream.first = sequence + 1
