@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import typing
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omen.protocol import messages
+from omen.protocol import messages, vocabulary
 from omen.protocol.circle import place_of
 from omen.protocol.messages import (
     Answer,
@@ -31,6 +32,12 @@ from omen.protocol.messages import (
 KINDS: tuple[type[Message], ...] = typing.get_args(AnyMessage)
 PLACE = st.integers(min_value=0, max_value=2**64 - 1)
 SMALL = st.integers(min_value=0, max_value=2**31)
+BOUNDED: dict[Any, st.SearchStrategy[Any]] = {
+    vocabulary.Place: PLACE,
+    vocabulary.Number: st.integers(min_value=0, max_value=vocabulary.NUMBER_AT_MOST),
+    vocabulary.Life: st.integers(min_value=0, max_value=vocabulary.LIVES_AT_MOST),
+    vocabulary.Text: st.text(max_size=20),
+}
 SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
     int: PLACE,
     bool: st.booleans(),
@@ -41,14 +48,18 @@ SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
 
 def strategy_for(kind: Any) -> st.SearchStrategy[Any]:
     """Draws any value a field of this type may hold."""
+    if kind in BOUNDED:
+        return BOUNDED[kind]
     if kind in SIMPLE:
         return SIMPLE[kind]
+    if typing.get_origin(kind) in (types.UnionType, typing.Union):
+        return st.one_of(st.none() if inner is type(None) else strategy_for(inner) for inner in typing.get_args(kind))
     if typing.get_origin(kind) is tuple:
         inner = typing.get_args(kind)
         if len(inner) == 2 and inner[1] is Ellipsis:
             return st.lists(strategy_for(inner[0]), max_size=3).map(tuple)
         return st.tuples(*map(strategy_for, inner))
-    fields = typing.get_type_hints(kind, vars(messages))
+    fields = typing.get_type_hints(kind, {**vars(vocabulary), **vars(messages)}, include_extras=True)
     return st.builds(kind, **{field: strategy_for(fields[field]) for field in kind.__struct_fields__})
 
 

@@ -8,7 +8,19 @@ from omen.protocol.docket import Case, Docket
 from omen.protocol.events import Engine, NodeId, Randomness
 from omen.protocol.locate import Locator
 from omen.protocol.mending import Loss, Mending
-from omen.protocol.messages import Arrive, Descriptor, EventId, Handled, Inherit, Inquire, Ref, Report, Reported, Spare
+from omen.protocol.messages import (
+    Arrive,
+    Descriptor,
+    EventId,
+    Handled,
+    Inherit,
+    Inquire,
+    Knock,
+    Ref,
+    Report,
+    Reported,
+    Spare,
+)
 from omen.protocol.outbox import Outbox
 from omen.protocol.repairing import Repairer
 from omen.protocol.ring import Ring
@@ -110,6 +122,9 @@ class Coordinator:
         elif self._is_over(event):
             self._enqueue(event)
         else:
+            # Somebody has given up its link to a node that is there, as far as known here: let it begin another life.
+            member = self._ring.members[event.node]
+            self._out.send(member, Knock(self._book.ref, event.incarnation, final=True))
             self._stand_by(event)
 
     def _is_over(self, event: EventId) -> bool:

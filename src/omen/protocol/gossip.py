@@ -38,7 +38,8 @@ class Gossip:
         self._random = randomness
         self._out = out
         self.ring_changed = False
-        self.on_reborn: Callable[[Ref], None] = lambda former: None
+        self.on_reborn: Callable[[Ref], None] = _ignore
+        self.on_myself: Callable[[Digest], None] = _ignore
 
     def exchange(self) -> None:
         """Once a round: shuffle, swap digests with a peer from ring or view, forget who is of no use."""
@@ -85,11 +86,14 @@ class Gossip:
 
     def on_offer(self, sender: NodeId, message: Offer) -> None:
         want: list[NodeId] = []
-        known = self._book.known
+        known, me = self._book.known, self._book.id
         curious = self._views.is_unsettled()
         for digest in message.digests:
             ref = digest.ref
             node = ref.id
+            if node == me:
+                self.on_myself(digest)
+                continue
             if self._ring.reaches(node):
                 self.meet(ref)
             have = known.get(node)
@@ -158,3 +162,7 @@ class Gossip:
         link = self._links.links.get(sender)
         if link is not None:
             link.successors = message.successors
+
+
+def _ignore(_: object) -> None:
+    """Nobody has to know."""

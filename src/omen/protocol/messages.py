@@ -6,59 +6,58 @@ from typing import Any
 
 import msgspec
 
-from omen.protocol.events import NodeId, Topic
+from omen.protocol.upkeep import (
+    Alive,
+    AskPieces,
+    Beat,
+    Buckets,
+    Check,
+    Knock,
+    Labels,
+    Pieces,
+    PiecesLed,
+    PiecesSeen,
+    Ping,
+    PingFor,
+    Pong,
+)
+from omen.protocol.vocabulary import Descriptor, Digest, EventId, Life, Message, Number, Place, Ref
 
-
-class Ref(msgspec.Struct, frozen=True, array_like=True):
-    """How to reach a node, and which of its lives is meant."""
-
-    id: NodeId
-    incarnation: int
-    address: str
-
-
-class Digest(msgspec.Struct, frozen=True, array_like=True):
-    """A node in a few bytes: enough to see whether one's knowledge of it is old."""
-
-    ref: Ref
-    topics_version: int
-    links_version: int
-
-
-class Descriptor(msgspec.Struct, frozen=True, array_like=True):
-    """What one node knows of another."""
-
-    digest: Digest
-    topics: tuple[Topic, ...]
-    neighbours: tuple[Ref, ...]
-
-
-class EventId(msgspec.Struct, frozen=True, array_like=True, order=True):
-    """A simple churn event (omen 5): which node, in which life, did what."""
-
-    node: NodeId
-    incarnation: int
-    kind: str  # "leave", "join" or "change"
-    version: int = 0
-
-
-class Message(msgspec.Struct, frozen=True, array_like=True):
-    """Base of all messages."""
+__all__ = [
+    "Alive",
+    "AskPieces",
+    "Beat",
+    "Buckets",
+    "Check",
+    "Descriptor",
+    "Digest",
+    "EventId",
+    "Knock",
+    "Labels",
+    "Message",
+    "Pieces",
+    "PiecesLed",
+    "PiecesSeen",
+    "Ping",
+    "PingFor",
+    "Pong",
+    "Ref",
+]
 
 
 class Shuffle(Message, frozen=True, array_like=True, tag=1):
-    entries: tuple[tuple[Ref, int], ...]
+    entries: tuple[tuple[Ref, Number], ...]
 
 
 class ShuffleReply(Message, frozen=True, array_like=True, tag=2):
-    entries: tuple[tuple[Ref, int], ...]
+    entries: tuple[tuple[Ref, Number], ...]
 
 
 class Offer(Message, frozen=True, array_like=True, tag=3):
     """T-Man's buffer as digests (Alg. 3 line 3); `want` asks for the descriptors behind digests seen before."""
 
     digests: tuple[Digest, ...]
-    want: tuple[NodeId, ...]
+    want: tuple[Place, ...]
     reply: bool
 
 
@@ -68,20 +67,20 @@ class Details(Message, frozen=True, array_like=True, tag=4):
 
 class Want(Message, frozen=True, array_like=True, tag=5):
     asker: Ref
-    ids: tuple[NodeId, ...]
+    ids: tuple[Place, ...]
 
 
 class Locate(Message, frozen=True, array_like=True, tag=6):
     """Who follows this place on the circle?"""
 
     asker: Ref
-    nonce: int
-    target: NodeId
+    nonce: Number
+    target: Place
 
 
 class Located(Message, frozen=True, array_like=True, tag=7):
-    nonce: int
-    target: NodeId
+    nonce: Number
+    target: Place
     nodes: tuple[Ref, ...]
 
 
@@ -108,7 +107,7 @@ class LinkSeen(Message, frozen=True, array_like=True, tag=12):
 
 
 class LinkClose(Message, frozen=True, array_like=True, tag=13):
-    incarnation: int
+    incarnation: Life
 
 
 class Report(Message, frozen=True, array_like=True, tag=20):
@@ -116,7 +115,7 @@ class Report(Message, frozen=True, array_like=True, tag=20):
 
     event: EventId
     reporter: Ref
-    topics: tuple[Topic, ...]
+    topics: tuple[Place, ...]
 
 
 class Reported(Message, frozen=True, array_like=True, tag=21):
@@ -131,10 +130,10 @@ class Ask(Message, frozen=True, array_like=True, tag=22):
 
     asker: Ref
     event: EventId
-    attempt: int
-    topics: tuple[Topic, ...]
+    attempt: Number
+    topics: tuple[Place, ...]
     lost: tuple[Ref, ...]
-    fading: tuple[NodeId, ...]
+    fading: tuple[Place, ...]
 
 
 class Answer(Message, frozen=True, array_like=True, tag=23):
@@ -145,16 +144,16 @@ class Answer(Message, frozen=True, array_like=True, tag=23):
     """
 
     event: EventId
-    attempt: int
+    attempt: Number
     me: Ref
-    topics_version: int
+    topics_version: Number
     mine: bytes
     unsettled: bytes
-    degree: int
-    links: tuple[tuple[NodeId, bytes], ...]
+    degree: Number
+    links: tuple[tuple[Place, bytes], ...]
     former: bool
     leaving: bool
-    spare: tuple[NodeId, ...] = ()
+    spare: tuple[Place, ...] = ()
 
 
 class Inquire(Message, frozen=True, array_like=True, tag=24):
@@ -164,7 +163,7 @@ class Inquire(Message, frozen=True, array_like=True, tag=24):
     event: EventId
     lost: EventId
     neighbours: tuple[Ref, ...]
-    topics: tuple[Topic, ...]
+    topics: tuple[Place, ...]
 
 
 class Inherit(Message, frozen=True, array_like=True, tag=25):
@@ -175,13 +174,13 @@ class Inherit(Message, frozen=True, array_like=True, tag=25):
     known: bool
     lead: bool
     neighbours: tuple[Ref, ...]
-    topics: tuple[Topic, ...]
+    topics: tuple[Place, ...]
 
 
 class Propose(Message, frozen=True, array_like=True, tag=26):
     asker: Ref
     event: EventId
-    attempt: int
+    attempt: Number
     other: Ref
 
 
@@ -189,9 +188,9 @@ class Confirmed(Message, frozen=True, array_like=True, tag=27):
     """A proposed link is up; `topics_version` shows whether the answer it was planned on still holds."""
 
     event: EventId
-    attempt: int
-    other: NodeId
-    topics_version: int
+    attempt: Number
+    other: Place
+    topics_version: Number
 
 
 class Handled(Message, frozen=True, array_like=True, tag=28):
@@ -206,8 +205,8 @@ class Arrive(Message, frozen=True, array_like=True, tag=30):
 
     event: EventId
     descriptor: Descriptor
-    added: tuple[Topic, ...]
-    dropped: tuple[Topic, ...]
+    added: tuple[Place, ...]
+    dropped: tuple[Place, ...]
 
 
 class Walk(Message, frozen=True, array_like=True, tag=31):
@@ -215,9 +214,9 @@ class Walk(Message, frozen=True, array_like=True, tag=31):
 
     event: EventId
     origin: Ref
-    topics: tuple[Topic, ...]
+    topics: tuple[Place, ...]
     found: tuple[Descriptor, ...]
-    skip: tuple[NodeId, ...]
+    skip: tuple[Place, ...]
 
 
 class Found(Message, frozen=True, array_like=True, tag=32):
@@ -236,66 +235,59 @@ class Relay(Message, frozen=True, array_like=True, tag=50):
     """Pass this question on to these neighbours: they stand further off than the asker knows its way."""
 
     ask: Ask
-    to: tuple[NodeId, ...]
+    to: tuple[Place, ...]
 
 
 class Spare(Message, frozen=True, array_like=True, tag=51):
     """The coordinator of a finished repair asks one end of a link whether the link can go."""
 
     asker: Ref
-    attempt: int
-    other: NodeId
+    attempt: Number
+    other: Place
 
 
 class Probe(Message, frozen=True, array_like=True, tag=52):
     """Looks for a way from `origin` to `target` in each of these topics that does not use the link between them."""
 
-    origin: NodeId
-    target: NodeId
-    nonce: int
-    hops: int
-    topics: tuple[Topic, ...]
+    origin: Place
+    target: Place
+    nonce: Number
+    hops: Number
+    topics: tuple[Place, ...]
 
 
 class Trail(Message, frozen=True, array_like=True, tag=53):
     """Goes back the way a probe came: whoever passes it on keeps the links of that way for a while."""
 
-    origin: NodeId
-    target: NodeId
-    nonce: int
-    topics: tuple[Topic, ...]
+    origin: Place
+    target: Place
+    nonce: Number
+    topics: tuple[Place, ...]
 
 
 class Yield(Message, frozen=True, array_like=True, tag=54):
     """A way round is found and kept: do you agree to take our link down? Versions: mine and yours, as I know them."""
 
-    nonce: int
+    nonce: Number
     asker: Ref
-    attempt: int
-    mine: int
-    yours: int
+    attempt: Number
+    mine: Number
+    yours: Number
 
 
 class Yielded(Message, frozen=True, array_like=True, tag=55):
     """The answer. A node that agreed counts on the link no more, and repeats this until it hears `Settled`."""
 
-    nonce: int
+    me: Ref
+    nonce: Number
     agreed: bool
 
 
 class Settled(Message, frozen=True, array_like=True, tag=56):
     """What became of the link."""
 
-    nonce: int
+    nonce: Number
     kept: bool
-
-
-class Ping(Message, frozen=True, array_like=True, tag=34):
-    nonce: int
-
-
-class Pong(Message, frozen=True, array_like=True, tag=35):
-    nonce: int
 
 
 AnyMessage = (
@@ -333,6 +325,17 @@ AnyMessage = (
     | Settled
     | Ping
     | Pong
+    | Beat
+    | PingFor
+    | Knock
+    | Alive
+    | Check
+    | Buckets
+    | Labels
+    | Pieces
+    | PiecesSeen
+    | AskPieces
+    | PiecesLed
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -11,7 +11,20 @@ from omen.protocol.docket import Case, Docket
 from omen.protocol.events import Engine, NodeId, Randomness, Topic
 from omen.protocol.locate import Locator
 from omen.protocol.mending import ASKING, FINISHING, GATHERING, LINKING, WAITING, Loss, Mending
-from omen.protocol.messages import Answer, Ask, Confirmed, EventId, Found, Inherit, Inquire, Propose, Ref, Relay, Walk
+from omen.protocol.messages import (
+    Answer,
+    Ask,
+    Confirmed,
+    EventId,
+    Found,
+    Inherit,
+    Inquire,
+    Knock,
+    Propose,
+    Ref,
+    Relay,
+    Walk,
+)
 from omen.protocol.outbox import Outbox
 from omen.protocol.ring import Ring
 from omen.protocol.views import Views
@@ -357,7 +370,7 @@ class Repairer:
             if mending.tries >= self._config.attempts:
                 mending.tries = 0
                 grown = [self._inherit(mending, node) for node in sorted(mending.inquiries)]
-                grown += [self._lose_member(mending, node) for node in mending.silent()]
+                grown += [self._pass_over(mending, node) for node in mending.silent()]
                 self._set_try_timer(mending)
                 self._go_on(mending, any(grown))
             else:
@@ -372,6 +385,13 @@ class Repairer:
                 self._finish(mending)
         else:
             self._propose(mending)
+
+    def _pass_over(self, mending: Mending, node: NodeId) -> bool:
+        """A member that does not answer counts as lost; a former neighbour that was only slow has to join again."""
+        if mending.centre is None and node in mending.former:
+            ref = mending.members[node]
+            self._out.send(ref, Knock(self._book.ref, ref.incarnation, final=True))
+        return self._lose_member(mending, node)
 
     def _is_centre_silent(self, mending: Mending) -> bool:
         """Whether the node to be linked has confirmed nothing: if it is there, it will ask again."""

@@ -54,6 +54,7 @@ class Monitors:
         self.whole_since: Time | None = None
         self.last_event: Time = 0
         self.restored: list[Time] = []
+        self.renewals = 0
         self._expected: dict[EventId, Time] = {}
         self._handled: set[EventId] = set()
         self._one_sided: dict[tuple[NodeId, NodeId], Time] = {}
@@ -113,6 +114,14 @@ class Monitors:
             self._note_handled((notice.detail,))
         elif notice.what == "left":
             self.note_burst()
+        elif notice.what == "renewed":
+            self._note_renewal(node, notice.detail)
+
+    def _note_renewal(self, node: NodeId, incarnation: int) -> None:
+        """A node that was taken for gone begins another life: what its old one asked for is void."""
+        self.renewals += 1
+        self.note_end(node, incarnation - 1)
+        self.expect(EventId(node, incarnation, "join"))
 
     def _note_handled(self, events: Iterable[EventId]) -> None:
         for event in events:

@@ -117,7 +117,8 @@ class Population:
         if place is not None:
             self._places[label] = place
         node = self.place(label)
-        life = self._lives[node] = self._lives.get(node, 0) + 1
+        before = self.cores[node].ref.incarnation if node in self.cores else 0
+        life = self._lives[node] = max(self._lives.get(node, 0), before) + 1
         members = self.members() if through is None else [self.place(through)]
         contacts = []
         if members:

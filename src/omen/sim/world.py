@@ -35,6 +35,7 @@ from omen.sim.latency import Latency, constant
 
 START = "start"
 LEFT = "left"
+RENEWED = "renewed"
 NOBODY = -1
 
 
@@ -68,7 +69,8 @@ class Network:
     latency: Latency = field(default_factory=lambda: constant(1_000))
     loss: float = 0.0
     duplication: float = 0.0
-    detection: Latency = field(default_factory=lambda: constant(50_000))
+    detection: Latency | None = field(default_factory=lambda: constant(50_000))
+    """How long until those connected to a lost node are told; None: never, they find out by themselves."""
     drift: float = 0.0
     """Clocks run fast or slow by up to this share; each node's own rate is drawn."""
 
@@ -257,6 +259,10 @@ class World:
             self._trace(self.now, node, notice)
         if notice.what == LEFT:
             self._end(node, place)
+        elif notice.what == RENEWED:
+            place.incarnation = notice.detail
+            place.timers.clear()
+            place.connected.clear()
         for listener in self.listeners:
             listener(node, notice, self.now)
 
@@ -290,6 +296,8 @@ class World:
             self._announce_loss(node, peer, other.incarnation if other is not None else None)
 
     def _announce_loss(self, node: NodeId, lost: NodeId, incarnation: int | None) -> None:
+        if self.network.detection is None:
+            return
         delay = self.network.detection(self._random, node, lost)
         self._schedule(delay, node, self.places[node].incarnation, Suspicion(lost, incarnation))
 

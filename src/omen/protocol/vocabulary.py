@@ -1,0 +1,54 @@
+"""What messages are made of. The bounds are checked where bytes become messages: no other value comes past the wire."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+NUMBER_AT_MOST = 1 << 48  # versions and counts: far from where a sum would no longer fit into the wire form
+LIVES_AT_MOST = (1 << 32) - 1  # as much room as a publication has for it
+
+Place = Annotated[int, msgspec.Meta(ge=0)]
+"""A node's or a topic's place on the circle; the wire form ends at 64 bits."""
+Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_AT_MOST)]
+Life = Annotated[int, msgspec.Meta(ge=0, le=LIVES_AT_MOST)]
+"""Which life of a node: a count of its starts, or the second of its start."""
+Text = Annotated[str, msgspec.Meta(max_length=256)]
+
+
+class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How to reach a node, and which of its lives is meant."""
+
+    id: Place
+    incarnation: Life
+    address: Text
+
+
+class Digest(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A node in a few bytes: enough to see whether one's knowledge of it is old."""
+
+    ref: Ref
+    topics_version: Number
+    links_version: Number
+
+
+class Descriptor(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What one node knows of another."""
+
+    digest: Digest
+    topics: tuple[Place, ...]
+    neighbours: tuple[Ref, ...]
+
+
+class EventId(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
+    """A simple churn event (omen 5): which node, in which life, did what."""
+
+    node: Place
+    incarnation: Life
+    kind: Text  # "leave", "join", "add" or "drop"; "audit" for links that no event has led to
+    version: Number = 0
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Base of all messages."""
