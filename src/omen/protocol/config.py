@@ -61,8 +61,11 @@ class Config:
     """Which rule builds backup sets: pd-weight, pd-cover, greedy-weight, greedy-cover."""
     rho: float = 3.0
     """Low-ODA's trade-off between average and maximum degree."""
-    halo_hops: int = 1
-    """How far around the shadow set the coordinator sees; 0 is the paper's literal reading."""
+    halo_hops: int = 2
+    """How far around the shadow set the coordinator sees; 0 is the paper's literal reading.
+
+    Further than one hop only where a topic seems to be in pieces. The questions are less than the links they spare would cost.
+    """
     gossip_period: Time = SECOND
     """T_wait: one gossip exchange at a random time in each such interval (omen Alg. 3)."""
     ready_rounds: int = 10
