@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from omen import design
 from omen.design import Algorithm, resolve_options, suggest
 from omen.errors import InvalidInput
+from omen.runs import spidercast
 from omen.runs.systems import SYSTEMS, SystemKind, find_system, resolve_settings
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ALGORITHMS", "SYSTEMS", "SystemKind", "design_overlay", "find_algorithm", "find_system", "resolve_settings"]
 
-ALGORITHMS: dict[str, Algorithm] = dict(design.ALGORITHMS)
+ALGORITHMS: dict[str, Algorithm] = design.ALGORITHMS | spidercast.ALGORITHMS
 
 
 def find_algorithm(name: str) -> Algorithm:
