@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-import random
 import signal
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from omen.errors import CannotWrite, InvalidInput
 from omen.net.asking import ask
-from omen.net.birth import Preset
-from omen.net.broker import Broker, Origin, listen_on, load_engine
-from omen.net.logs import write_log
-from omen.net.names import join_address, next_life, topic_key
-from omen.net.running import Consumer, run_node
+from omen.net.forking import fork_node, plan_presets, preload
 from omen.net.settings import NodeConfig
 from omen.net.state import is_running, path_of, read_states
-from omen.protocol.circle import nearest_after, nearest_before, place_of
-from omen.protocol.messages import Descriptor, Digest, Ref
-from omen.protocol.ring import SPARE
 
 if TYPE_CHECKING:
     from omen.overlay import Overlay
@@ -42,112 +32,6 @@ class Plan:
     topics: dict[str, list[str]]
     cluster: str
     log: str
-
-
-def plan_presets(overlay: Overlay, configs: Sequence[NodeConfig]) -> list[Origin]:
-    """Where each node of a designed overlay begins; configs in the order of its nodes.
-
-    Sockets are bound first, so that all addresses are known.
-    """
-    plugs = [listen_on(config.listen) for config in configs]
-    lives = [next_life() for _ in configs]
-    refs = [
-        Ref(place_of(config.name), life, config.advertise or join_address(*plug.getsockname()[:2]))
-        for config, plug, life in zip(configs, plugs, lives, strict=True)
-    ]
-    rows: list[list[int]] = [[] for _ in configs]
-    for u, v in zip(overlay.u.tolist(), overlay.v.tolist(), strict=True):
-        rows[u].append(v)
-        rows[v].append(u)
-    descriptors = [
-        Descriptor(
-            Digest(refs[code], 1, 1),
-            tuple(sorted(topic_key(topic) for topic in config.topics)),
-            tuple(sorted((refs[other] for other in rows[code]), key=lambda ref: ref.id)),
-        )
-        for code, config in enumerate(configs)
-    ]
-    by_place = {ref.id: code for code, ref in enumerate(refs)}
-    if len(by_place) < len(refs):
-        raise InvalidInput("two nodes of the cluster have the same name")
-    presets = [_preset(code, refs, rows, descriptors, by_place, configs[code]) for code in range(len(configs))]
-    return [Origin(preset, life, plug) for preset, life, plug in zip(presets, lives, plugs, strict=True)]
-
-
-def _preset(
-    code: int,
-    refs: list[Ref],
-    rows: list[list[int]],
-    descriptors: list[Descriptor],
-    by_place: dict[int, int],
-    config: NodeConfig,
-) -> Preset:
-    protocol = config.protocol
-    room = protocol.resilience + SPARE
-    place = refs[code].id
-    near = {*nearest_after(place, by_place, room), *nearest_before(place, by_place, room)}
-    near |= {refs[other].id for other in rows[code]}
-    links = []
-    for other in sorted(rows[code], key=lambda other: refs[other].id):
-        after = nearest_after(refs[other].id, by_place, protocol.resilience)
-        links.append((refs[other], tuple(refs[by_place[node]] for node in after)))
-    others = [ref for ref in refs if ref.id != place]
-    sample = random.Random(place).sample(others, min(protocol.sample_size, len(others)))
-    return Preset(tuple(descriptors[by_place[node]] for node in sorted(near)), tuple(links), tuple(sample))
-
-
-def fork_node(
-    config: NodeConfig,
-    origin: Origin | None,
-    log_to: Path | None,
-    make_consumer: Callable[[Broker], Consumer] | None = None,
-    others: Sequence[Origin] = (),
-) -> int:
-    """A child that is this node until it is told to stop; its process number. `others`: sockets it must let go."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    child = os.fork()
-    if child:
-        if origin is not None:
-            origin.socket.close()
-        return child
-    _be_node(config, origin, log_to, make_consumer, others)
-
-
-def _be_node(
-    config: NodeConfig,
-    origin: Origin | None,
-    log_to: Path | None,
-    make_consumer: Callable[[Broker], Consumer] | None,
-    others: Sequence[Origin],
-) -> NoReturn:
-    """What the child does; it never returns into what the parent was about to do."""
-    status = 1
-    try:
-        os.setsid()
-        for other in others:
-            if other is not origin:
-                other.socket.close()
-        if log_to is not None:
-            stream = os.open(log_to, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(stream, 1)
-            os.dup2(stream, 2)
-        write_log(config.log)
-        consumer: list[Consumer] = []
-
-        def when_up(broker: Broker) -> None:
-            if make_consumer is not None:
-                consumer.append(make_consumer(broker))
-
-        run_node(config, when_up, lambda item: consumer[0](item) if consumer else False, origin)
-        status = 0
-    except BaseException as error:
-        print(f"node {config.name}: {type(error).__name__}: {error}", file=sys.stderr)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
 
 
 def node_configs(folder: Path, plan: Plan, base: NodeConfig) -> list[NodeConfig]:
@@ -182,14 +66,12 @@ def bring_up(folder: str | Path, plan: Plan, overlay: Overlay | None) -> list[st
         (root / PLAN).write_text(json.dumps(asdict(plan)))
     except OSError as error:
         raise CannotWrite(f"{root}: cannot keep a cluster's state there: {error.strerror}") from error
-    load_engine()
-    gc.collect()
-    gc.freeze()
+    preload()
     configs = node_configs(root, plan, NodeConfig(name="unnamed"))
     if overlay is not None:
         origins = plan_presets(overlay, configs)
         for config, origin in zip(configs, origins, strict=True):
-            fork_node(config, origin, root / LOGS / f"{config.name}.log", others=origins)
+            fork_node(config, origin, root / LOGS / f"{config.name}.log", origins)
     else:
         _grow(root, configs)
     return [config.name for config in configs]

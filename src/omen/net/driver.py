@@ -173,8 +173,12 @@ class Driver:
         self._feed_safely(TimerFired(key))
 
     def _note(self, notice: Notify) -> None:
-        """Keep count of repairs."""
-        if notice.what == "step":
+        """Keep count of repairs; let go of the wishes of a former life."""
+        if notice.what == "renewed":
+            self.counts["renewed"] += 1
+            self.log.warning("taken for gone, and back in another life", incarnation=notice.detail)
+            self.peers.forget_wishes()
+        elif notice.what == "step":
             event = notice.detail[0]
             if event not in self._repairs_begun and len(self._repairs_begun) < REPAIRS_TIMED_AT_MOST:
                 self._repairs_begun[event] = self.now()

@@ -38,7 +38,7 @@ def topology_of(broker: Broker) -> dict[str, Any]:
         "incarnation": core.ref.incarnation,
         "address": broker.address,
         "http": broker.http_address,
-        "status": health_of(broker)["status"],
+        **{key: value for key, value in health_of(broker).items() if key != "name"},
         "predecessors": [name_of(node) for node in core.ring.get_preds()],
         "successors": [name_of(node) for node in core.ring.get_succs()],
         "links": [name_of(node) for node in core.links.up()],

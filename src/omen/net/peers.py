@@ -58,6 +58,7 @@ class Peer:
     waiting: list[tuple[Parts, int, bool]] = field(default_factory=list)
     waiting_bytes: int = 0
     failures: int = 0
+    is_reported: bool = False
     missed_since: float = 0.0
 
 
@@ -145,8 +146,9 @@ class Peers:
             peer = self.table[node] = Peer(node)
         if address:
             peer.address = address
-        peer.is_kept = True
-        peer.missed_since = self._loop.time()
+        if not peer.is_kept:
+            peer.is_kept, peer.is_reported = True, False
+            peer.missed_since = self._loop.time()
         if peer.connection is None and peer.dialling is None and peer.retry is None:
             self._dial_in_turn(peer)
 
@@ -243,6 +245,7 @@ class Peers:
     def _attach(self, peer: Peer, connection: Connection) -> None:
         peer.connection = connection
         peer.failures = 0
+        peer.is_reported = False
         if peer.retry is not None:
             peer.retry.cancel()
             peer.retry = None
@@ -363,10 +366,12 @@ class Peers:
             peer.is_broken = True
         peer.waiting, peer.waiting_bytes = [], 0
         missed_s = self._loop.time() - peer.missed_since
-        if peer.failures >= TRIES_BEFORE_LOSS and missed_s >= self.limits.lost_after_s:
-            peer.failures = 0
+        if not peer.is_reported and peer.failures >= TRIES_BEFORE_LOSS and missed_s >= self.limits.lost_after_s:
+            peer.is_reported = True
             self._log.info("peer lost", peer=peer.name or hex(peer.node), reason=str(error or "closed"))
             self._listener.on_peer_lost(peer.node, peer.incarnation)
+        if missed_s >= self.limits.give_up_after_s:
+            self.release(peer.node)
         if peer.is_kept and peer.retry is None and peer.dialling is None:
             self._dial_later(peer, min(FIRST_RETRY_S * 2 ** min(peer.failures, 10), LONGEST_RETRY_S))
 
@@ -377,6 +382,11 @@ class Peers:
             peer.is_kept = False
             if peer.connection is None:
                 self._drop(peer)
+
+    def forget_wishes(self) -> None:
+        """The core has begun another life: what it wants connected it says anew."""
+        for peer in list(self.table.values()):
+            self.release(peer.node)
 
     def _tidy(self, peer: Peer) -> None:
         if not peer.is_kept and peer.connection is None and not peer.waiting:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from omen.errors import InvalidInput
 from omen.net.names import check_name, split_address, topic_key
-from omen.protocol.config import Config
+from omen.protocol.config import Config, Dissemination
 from omen.protocol.events import MILLISECOND, SECOND
 
 LOOPBACK = "127.0.0.1"
@@ -25,6 +25,10 @@ LIVE = Config(
     answer_timeout=500 * MILLISECOND,
     attempts=5,
     standby_timeout=6 * SECOND,
+    detector=True,
+    suspicion_time=3 * SECOND,
+    audit=True,
+    dissemination=Dissemination(gap_attempts=120),
 )
 """The protocol's own defaults suit a simulated network; these stand a machine that is busy with something else."""
 
@@ -51,8 +55,10 @@ class Limits:
     connect_timeout_s: float = 5.0
     idle_s: float = 30.0
     """A connection that nobody asked to keep is closed after this."""
-    lost_after_s: float = 1.0
-    """A kept connection that broke and cannot be made again for so long is a loss."""
+    lost_after_s: float = 0.3
+    """A kept connection that broke and cannot be made again for so long makes its node suspicious."""
+    give_up_after_s: float = 60.0
+    """After so long a broken connection is made again only when there is something to send."""
     publish_patience_s: float = 2.0
     """How long `publish` waits for a peer that reads slowly before that peer counts as behind."""
     join_timeout_s: float = 30.0

@@ -330,7 +330,9 @@ class OmenNode:
             self._registry.withdraw(self.book.id)
 
     def forget_connection(self, node: NodeId) -> None:
-        self._connected.discard(node)
+        if node in self._connected:
+            self._connected.discard(node)
+            self.out.disconnect(node)
 
     def _describe(self) -> Descriptor:
         """This node's descriptor, as new as its links.

@@ -1,0 +1,301 @@
+"""An end-to-end run: real processes on loopback, killed, stopped, joined again and again while they publish.
+
+    python -m tests.network.chaos --nodes 40 --minutes 60 --kills 500
+
+The verdict comes from the logs of the processes alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omen.interests import Interests
+from omen.net.asking import ask
+from omen.net.forking import fork, plan_presets, preload
+from omen.net.settings import LIVE, NodeConfig
+from omen.net.state import read_states
+from omen.runs import design_overlay
+from omen.workloads import generate_interests
+
+from .member import Task, be_member
+from .verdict import Verdict, judge
+
+MEND_PATIENCE_S = 60.0
+
+
+@dataclass
+class Plan:
+    """The size of a run. `rate`: publications a second, all nodes together."""
+
+    nodes: int = 20
+    topics: int = 30
+    seconds: float = 40.0
+    kills: int = 12
+    rate: float = 60.0
+    stops: int = 1
+    stop_s: float = 3.0
+    change_s: float = 8.0
+    seed: int = 7
+
+
+@dataclass
+class Process:
+    config: NodeConfig
+    pid: int
+    log: Path
+
+
+@dataclass
+class Told:
+    """What was done to the cluster."""
+
+    kills: int = 0
+    rounds: int = 0
+    most_at_once: int = 0
+    joins: int = 0
+    stops: int = 0
+    by_kind: dict[str, int] = field(default_factory=dict)
+    longest_mend_s: float = 0.0
+
+
+class Chaos:
+    """Runs the processes and does things to them; every choice is drawn from the seed."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder = folder
+        self.plan = plan
+        self.random = random.Random(plan.seed)
+        self.told = Told()
+        drawn = generate_interests(plan.nodes, plan.topics, "zipf:0.5", "uniform:3:8", plan.seed)
+        self.interests = Interests.from_pairs([(f"n{node}", f"t{topic}") for node, topic in drawn.pairs()])
+        self.topics: list[str] = self.interests.topics.tolist()
+        self.alive: dict[str, Process] = {}
+        self.dead: list[NodeConfig] = []
+        self._count = 0
+
+    def config(self, name: str, topics: tuple[str, ...]) -> NodeConfig:
+        return NodeConfig(name=name, topics=topics, http="127.0.0.1:0", state=str(self.folder / "nodes"), protocol=LIVE)
+
+    def start(self) -> None:
+        preload()
+        overlay = design_overlay(self.interests, "low-oda")
+        configs = [
+            self.config(node, tuple(self.topics[topic] for topic in self.interests.topics_of(code).tolist()))
+            for code, node in enumerate(self.interests.nodes.tolist())
+        ]
+        origins = plan_presets(overlay, configs)
+        for config, origin in zip(configs, origins, strict=True):
+            self._fork(config, origin, origins)
+
+    def _fork(self, config: NodeConfig, origin: Any = None, origins: Any = ()) -> None:
+        self._count += 1
+        log = self.folder / "logs" / f"{config.name}.{self._count}.log"
+        log.touch()
+        rate = self.plan.rate / self.plan.nodes
+        task = Task(log, rate, self.topics, self.plan.change_s, self.plan.seed * 100_000 + self._count)
+        trouble = self.folder / "trouble" / f"{config.name}.{self._count}.txt"
+        pid = fork(partial(be_member, config, origin, task), trouble, origin, origins)
+        self.alive[config.name] = Process(config, pid, log)
+
+    def look(self) -> dict[str, dict[str, Any]]:
+        """What the living say of themselves."""
+        states = {state["name"]: state for state in read_states(self.folder / "nodes")}
+        names = [name for name, process in self.alive.items() if states.get(name, {}).get("pid") == process.pid]
+        answers = ask([states[name]["http"] for name in names], "/topology", 10.0)
+        return {name: answer for name, answer in zip(names, answers, strict=True) if answer is not None}
+
+    def wait_until_calm(self) -> float:
+        """Until everybody is there and nobody is busy; how long that took."""
+        begun = time.monotonic()
+        while time.monotonic() - begun < MEND_PATIENCE_S:
+            seen = self.look()
+            calm = [name for name, node in seen.items() if node["status"] == "ok" and not node["busy"]]
+            gone = {name for name in self.dead_names() if any(name in node["successors"] for node in seen.values())}
+            if len(calm) == len(self.alive) and not gone:
+                break
+            time.sleep(0.2)
+        return time.monotonic() - begun
+
+    def dead_names(self) -> set[str]:
+        return {config.name for config in self.dead} - self.alive.keys()
+
+    def choose_victims(self) -> tuple[str, list[str]]:
+        """Up to L at once: anybody; a node with those who would mend its loss; a node with neighbours; cut nodes."""
+        seen = self.look()
+        most = LIVE.resilience
+        kind = self.random.choice(("anybody", "coordinators", "neighbours", "cut nodes"))
+        first = self.random.choice(sorted(self.alive))
+        around = seen.get(first, {"successors": [], "links": []})
+        if kind == "coordinators":
+            victims = [first, *around["successors"][: most - 1]]
+        elif kind == "neighbours":
+            victims = [first, *self.random.sample(around["links"], min(most - 1, len(around["links"])))]
+        elif kind == "cut nodes":
+            cut = self._cut_nodes(seen)
+            victims = self.random.sample(cut, min(self.random.randint(1, most), len(cut))) or [first]
+        else:
+            victims = self.random.sample(sorted(self.alive), self.random.randint(1, most))
+        return kind, [name for name in victims if name in self.alive][:most]
+
+    def _cut_nodes(self, seen: dict[str, dict[str, Any]]) -> list[str]:
+        """Nodes without which some topic falls apart."""
+        subscribers: dict[str, set[str]] = {}
+        for name, node in seen.items():
+            for topic in node["topics"]:
+                subscribers.setdefault(topic["topic"], set()).add(name)
+        cut = set()
+        for members in subscribers.values():
+            cut |= {name for name in members if _pieces(members - {name}, seen) > 1}
+        return sorted(cut)
+
+    def kill(self, count: int) -> None:
+        kind, victims = self.choose_victims()
+        victims = victims[:count]
+        for name in victims:
+            process = self.alive.pop(name)
+            os.kill(process.pid, signal.SIGKILL)
+            self.dead.append(process.config)
+        for config in self.dead[-len(victims) :]:
+            self._reap(config.name)
+        self.told.kills += len(victims)
+        self.told.rounds += 1
+        self.told.most_at_once = max(self.told.most_at_once, len(victims))
+        self.told.by_kind[kind] = self.told.by_kind.get(kind, 0) + len(victims)
+
+    def _reap(self, name: str) -> None:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+
+    def fill_up(self) -> None:
+        """Bring back as many as are missing: under their names, or (one in three) as newcomers."""
+        states = {state["name"]: state for state in read_states(self.folder / "nodes")}
+        settled = sorted(self.alive)
+        while len(self.alive) < self.plan.nodes and self.dead:
+            config = self.dead.pop(0)
+            if config.name in self.alive:
+                continue
+            if self.random.randrange(3) == 0:
+                config = replace(config, name=f"m{self._count}")
+            contacts = self.random.sample(settled, 2)
+            self._fork(replace(config, join=tuple(states[name]["address"] for name in contacts)))
+            self.told.joins += 1
+
+    def stop_one(self) -> None:
+        """Freeze a process for a while."""
+        process = self.alive[self.random.choice(sorted(self.alive))]
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(self.plan.stop_s)
+        os.kill(process.pid, signal.SIGCONT)
+        self.told.stops += 1
+
+    def run(self) -> Verdict:
+        for part in ("logs", "nodes", "trouble"):
+            (self.folder / part).mkdir(parents=True, exist_ok=True)
+        self.start()
+        self.wait_until_calm()
+        begun = time.monotonic()
+        try:
+            while self.told.kills < self.plan.kills:
+                left = begun + self.plan.seconds - time.monotonic()
+                rounds_left = max((self.plan.kills - self.told.kills) / 2, 1)
+                self.kill(self.plan.kills - self.told.kills)
+                took = self.wait_until_calm()
+                self.told.longest_mend_s = max(self.told.longest_mend_s, took)
+                self.fill_up()
+                if self.told.stops * self.plan.kills < self.plan.stops * self.told.kills:
+                    self.stop_one()
+                self.wait_until_calm()
+                time.sleep(max(0.0, min(left / rounds_left - took, 60.0)))
+            self.finish()
+        finally:
+            for process in self.alive.values():
+                os.kill(process.pid, signal.SIGCONT)
+                os.kill(process.pid, signal.SIGQUIT)
+            self.wait_for_end()
+        return judge((self.folder / "logs").glob("*.log"))
+
+    def finish(self) -> None:
+        """No more publications; then time for all that is under way."""
+        for process in self.alive.values():
+            os.kill(process.pid, signal.SIGUSR1)
+        self.wait_until_calm()
+        self.wait_until_quiet()
+
+    def wait_until_quiet(self, patience_s: float = 30.0) -> None:
+        """Until nothing was delivered anywhere for some seconds."""
+        deadline = time.monotonic() + patience_s
+        before, since = -1, time.monotonic()
+        while time.monotonic() < deadline and time.monotonic() - since < 3.0:
+            now = sum(node["delivered"] for node in self.look().values())
+            if now != before:
+                before, since = now, time.monotonic()
+            time.sleep(0.25)
+
+    def wait_for_end(self, patience_s: float = 30.0) -> None:
+        deadline = time.monotonic() + patience_s
+        pids = {process.pid for process in self.alive.values()}
+        while pids and time.monotonic() < deadline:
+            for pid in list(pids):
+                try:
+                    done, _ = os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    done = pid
+                if done:
+                    pids.discard(pid)
+            time.sleep(0.05)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+
+def _pieces(members: set[str], seen: dict[str, dict[str, Any]]) -> int:
+    left, pieces = set(members), 0
+    while left:
+        pieces += 1
+        edge = [left.pop()]
+        while edge:
+            for other in seen[edge.pop()]["links"]:
+                if other in left:
+                    left.discard(other)
+                    edge.append(other)
+    return pieces
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=20)
+    parser.add_argument("--topics", type=int, default=30)
+    parser.add_argument("--minutes", type=float, default=0.7)
+    parser.add_argument("--kills", type=int, default=12)
+    parser.add_argument("--rate", type=float, default=60.0)
+    parser.add_argument("--stops", type=int, default=1)
+    parser.add_argument("--stop-seconds", type=float, default=3.0)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--folder", type=Path)
+    told = parser.parse_args(argv)
+    folder = told.folder or Path(tempfile.mkdtemp(prefix="omen-chaos-"))
+    plan = Plan(
+        told.nodes, told.topics, told.minutes * 60, told.kills, told.rate, told.stops, told.stop_seconds, seed=told.seed
+    )
+    chaos = Chaos(folder, plan)
+    begun = time.monotonic()
+    verdict = chaos.run()
+    print(f"{time.monotonic() - begun:.0f} s, {chaos.told}, logs in {folder}")
+    print("\n".join([*verdict.lines(), *verdict.examples]))
+    return 0 if verdict.is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
