@@ -100,7 +100,7 @@ class Config:
     """After so many audit periods the leader of a piece renews its label; three times that, and it expires."""
     lost_memory: Time = 600 * SECOND
     """For how long lost peers are tried again, so that the halves of a network that was cut find each other."""
-    redundant_removals: int = 0
+    redundant_removals: int = 5
     """Links inside the shadow set that a repair may remove when another path is verified."""
     global_view: bool = False
     """OMen-G: the driver hands every node all descriptors (omen 6.1)."""

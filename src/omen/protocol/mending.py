@@ -127,14 +127,8 @@ class Mending:
         return topics_of, labels_of
 
     def strangers(self) -> dict[NodeId, list[NodeId]]:
-        """Who around might connect pieces that seem apart, each with the node (the key) that named it first."""
-        nodes = sorted(node for node in self.members if node in self.answers)
-        parents = self._unite(nodes, True)
-        wanted: set[NodeId] = set()
-        for parent, roots in zip(parents, self._broken_off(parents, nodes), strict=True):
-            if len(roots) > 1:
-                wanted.update(node for node in parent if _find(parent, node) in roots)
-        wanted -= self.answers.keys() | self.outer.keys() | self.losses.keys() | self.gone
+        """Who around is worth asking, each with the node (the key) that named it first."""
+        wanted = self._connectors() if self.centre is None else self._wide()
         found: dict[NodeId, list[NodeId]] = {}
         for node, answer in sorted((*self.answers.items(), *self.outer.items())):
             for other, _ in answer.links:
@@ -142,6 +136,35 @@ class Mending:
                     wanted.discard(other)
                     found.setdefault(node, []).append(other)
         return found
+
+    def _connectors(self) -> set[NodeId]:
+        """After a loss: who might connect pieces that seem apart."""
+        nodes = sorted(node for node in self.members if node in self.answers)
+        parents = self._unite(nodes, True)
+        wanted: set[NodeId] = set()
+        for parent, roots in zip(parents, self._broken_off(parents, nodes), strict=True):
+            if len(roots) > 1:
+                wanted.update(node for node in parent if _find(parent, node) in roots)
+        return wanted - self.answers.keys() - self.outer.keys() - self.losses.keys() - self.gone
+
+    def _wide(self) -> set[NodeId]:
+        """For a join: a cover of the newcomer's topics by as few as will do, so that few links can link it."""
+        assert self.centre is not None
+        seen: dict[NodeId, int] = {}
+        for answer in self.answers.values():
+            for other, bits in answer.links:
+                seen[other] = seen.get(other, 0) | int.from_bytes(bits, "little")
+        for node in (*self.members, *self.gone, self.centre.id):
+            seen.pop(node, None)
+        missing = (1 << len(self.asked)) - 1
+        wanted: set[NodeId] = set()
+        while missing and seen:
+            best = min(seen, key=lambda node: (-(seen[node] & missing).bit_count(), node))
+            if not seen[best] & missing:
+                break
+            wanted.add(best)
+            missing &= ~seen.pop(best)
+        return wanted
 
     def spare_pairs(self, most: int) -> list[tuple[NodeId, NodeId]]:
         """Links inside the shadow set that either end might do without, those of the busiest ends first."""

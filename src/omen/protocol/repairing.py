@@ -232,12 +232,14 @@ class Repairer:
         return Ask(self._book.ref, mending.event, mending.attempt, mending.asked, lost, fading)
 
     def _widen(self, mending: Mending) -> bool:
-        """Pieces seem apart that may meet further off: have the nodes around asked too; whether there are any.
+        """Have nodes around asked too: after a loss where pieces seem apart that may meet further off, for a join those
+        that have most of the newcomer's topics; whether there are any.
 
         A member passes the question on, since only neighbours have each other's address. Who does not answer at once is
         done without: all a repair loses by that is sight.
         """
-        if mending.centre is not None or mending.widened >= self._config.halo_hops - 1:
+        hops = self._config.halo_hops - 1
+        if mending.widened >= (hops if mending.centre is None else min(hops, 1)) or mending.walks:
             return False
         mending.widened += 1
         strangers = mending.strangers()
@@ -271,10 +273,11 @@ class Repairer:
             self._proceed(mending)
         elif node in mending.unheard:
             mending.unheard.discard(node)
-            if message.former and not message.leaving:
+            if (message.former or mending.centre is not None) and not message.leaving:
                 mending.members[node] = message.me
-                mending.former.add(node)
                 mending.answers[node] = message
+                if message.former:
+                    mending.former.add(node)
             elif not message.leaving:
                 mending.outer[node] = message
             self._proceed(mending)

@@ -141,7 +141,7 @@ OMEN = SystemKind(
         mend_options.BACKUPS,
         replace(mend_options.COMPONENTS, choices=("halo", "literal"), default="halo"),
         Option("halo_hops", int, 2, 1, 16, "how far around S a halo reaches: its neighbours, their neighbours, ..."),
-        Option("removals", int, 0, 0, 1000, "links inside S that may be taken down with a repair, where not needed"),
+        Option("removals", int, 5, 0, 1000, "links inside S that may be taken down with a repair, where not needed"),
         mend_options.SEED,
         Option("resilience", int, 3, 1, 64, "L: concurrent losses survived, predecessors and successors kept"),
         Option("gap_rounds", int, 1, 0, 1_000_000, "gossip rounds that a gap of the trace is cut to"),
