@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from omen.protocol.backups import build_backups
 from omen.protocol.book import Book
 from omen.protocol.config import Config
 from omen.protocol.docket import Case, Docket
 from omen.protocol.events import Engine, NodeId, Randomness, Topic
+from omen.protocol.joining import members_for_join
 from omen.protocol.locate import Locator
 from omen.protocol.mending import ASKING, FINISHING, GATHERING, LINKING, WAITING, Loss, Mending
 from omen.protocol.messages import (
@@ -81,7 +81,8 @@ class Repairer:
             self._enter(WAITING, mending)
             self._wait_until_ready(mending)
         else:
-            self._choose_members(mending)
+            mending.members = members_for_join(self._book, self._config, self._random, centre.id, mending.topics)
+            self._ask(mending)
 
     def on_node_lost(self, node: NodeId, life: int) -> None:
         """A node is gone: a newcomer takes its event with it, a member brings in whoever it leaves behind."""
@@ -146,25 +147,6 @@ class Repairer:
                 mending.members.setdefault(ref.id, ref)
         self._enter(GATHERING, mending)
         self._out.set_timer(("mend", GATHERING, event, mending.attempt), self._config.grace)
-
-    def _choose_members(self, mending: Mending) -> None:
-        """For a join: a backup set over everybody known here; a walk finds the rest."""
-        assert mending.centre is not None
-        me = self._book
-        candidates = {node: topics for node, topics in me.topic_sets.items() if node != mending.centre.id}
-        candidates[me.id] = frozenset(me.me.topics)
-        weights = {node: self._degree(node) for node in candidates}
-        coverage = max(1, self._config.coverage)
-        chosen = build_backups(mending.topics, candidates, weights, coverage, self._config.backups, self._random)
-        for node in chosen:
-            descriptor = me.get(node)
-            if descriptor is not None:
-                mending.members[node] = descriptor.digest.ref
-        self._ask(mending)
-
-    def _degree(self, node: NodeId) -> int:
-        known = self._book.get(node)
-        return len(known.neighbours) if known is not None else 0
 
     def _start_walk(self, mending: Mending, missing: list[Topic]) -> None:
         self._enter(GATHERING, mending)
