@@ -30,7 +30,8 @@ def write_page() -> None:
     lines = [INTRODUCTION]
     for path in kept:
         found = json.loads(path.read_text(encoding="utf-8"))
-        lines += _pipeline_lines(found) if "results" in found else _part_lines(found)
+        make = _pipeline_lines if "results" in found else _live_lines if "live" in found else _part_lines
+        lines += make(found)
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -71,6 +72,37 @@ def _pipeline_lines(found: dict[str, Any]) -> Iterator[str]:
         size = f"{one['size']:,} {one['unit']}"
         yield f"| {one['job']} | {size} | {one['seconds']:.1f} | {one['rate']:,.0f} | {one['target']} | {details} |"
     yield ""
+
+
+def _live_lines(found: dict[str, Any]) -> Iterator[str]:
+    """The form that bench/net.py writes: rates and latencies of a live overlay next to servers."""
+    yield f"## {found['title']}\n"
+    yield f"{found['introduction']}\n"
+    yield f"{_machine(found['machine'])}\n"
+    links = found["links"]
+    yield (
+        f"Links a node in the 40-node overlay: {links['omen']:.1f} on average, {links['omen_most']:.0f} at most; with"
+        f" a mesh of 6 for each topic {links['meshes']:.1f} and {links['meshes_most']:.0f}.\n"
+    )
+    yield "| | payload | system | deliveries a second | processor time each | p50 | p99 | duplicates each | load |"
+    yield "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for row in found["live"]:
+        duplicates = "" if row["duplicates"] is None else f"{row['duplicates']:.3f}"
+        cells = (
+            row["scene"],
+            f"{row['payload']:,} B",
+            row["system"],
+            f"{row['deliveries_per_s']:,.0f}",
+            f"{row['processor_us']:.1f} µs",
+            f"{row['p50_ms']:.1f} ms",
+            f"{row['p99_ms']:.1f} ms",
+            duplicates,
+            f"{row['load_average'][0]:.1f}",
+        )
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    for paragraph in found.get("notes", ()):
+        yield f"{paragraph}\n"
 
 
 def _machine(facts: dict[str, Any]) -> str:

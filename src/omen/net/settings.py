@@ -19,7 +19,7 @@ LOOPBACK = "127.0.0.1"
 Settings = TypeVar("Settings")
 
 LIVE = Config(
-    gossip_period=SECOND,
+    gossip_period=500 * MILLISECOND,
     ready_rounds=4,
     grace=100 * MILLISECOND,
     answer_timeout=500 * MILLISECOND,

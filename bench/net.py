@@ -1,0 +1,321 @@
+"""A live overlay under load, next to servers: deliveries a second, latency, links.
+
+python -m bench.net [--scene overlay] [--system omen] [--payload 100]: each is measured by itself and added to
+bench/results/net.json. Every node is a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import select
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from bench.measure import RESULTS, machine_facts
+from bench.net_clients import RIVALS, serve_omen, serve_rival, server
+from bench.net_worker import Load, milliseconds_at
+from omen.interests import Interests
+from omen.net.forking import fork, plan_presets, preload
+from omen.net.running import run
+from omen.net.settings import NodeConfig
+from omen.overlay import Overlay
+from omen.quality import degree_summary, per_topic_mesh_links
+from omen.runs import design_overlay
+from omen.workloads import generate_interests
+
+TITLE = "A live overlay"
+INTRODUCTION = (
+    "Every node, and every client of a server, is a process of its own; all on this machine, over loopback. Load is"
+    " raised by a third at a time while at least 95 of 100 publications offered are made, and delivered to all, in"
+    " time; what was delivered last is the rate told, and latencies are those at half of it. A publisher's own copy is"
+    " not counted. Clients of the servers are raw (asyncio, writes of one tick joined, quality of service 0), so that"
+    " the server shows and not its client library."
+)
+SYSTEMS = ("omen", *RIVALS)
+STEP, KEPT, LONGEST_STEPS = 4 / 3, 0.95, 24
+WARM_S, MEASURE_S = 1.5, 3.0
+MESH_DEGREE = 6
+
+
+@dataclass
+class Scene:
+    """Who wants what, who is linked, who publishes."""
+
+    name: str
+    interests: Interests
+    overlay: Overlay
+    publishers: list[int]
+    first_rate: float = 500.0
+
+    def topics_of(self, code: int) -> list[str]:
+        return [str(self.interests.topics[topic]) for topic in self.interests.topics_of(code).tolist()]
+
+
+def make_scene(name: str) -> Scene:
+    if name == "chain":
+        nodes = [f"n{number}" for number in range(8)]
+        interests = Interests.from_pairs([(node, "t") for node in nodes])
+        return Scene("chain of 8", interests, Overlay.from_links(nodes, list(pairwise(nodes))), [0])
+    if name == "star":
+        nodes = [f"n{number}" for number in range(9)]
+        interests = Interests.from_pairs([(node, "t") for node in nodes])
+        return Scene("star of 8", interests, Overlay.from_links(nodes, [("n0", node) for node in nodes[1:]]), [0])
+    drawn = generate_interests(40, 30, "zipf:0.5", "uniform:5:15", 7)
+    interests = Interests.from_pairs([(f"n{node}", f"t{topic}") for node, topic in drawn.pairs()])
+    return Scene("40-node overlay", interests, design_overlay(interests, "low-oda"), list(range(40)))
+
+
+SCENES = ("chain", "star", "overlay")
+
+
+@dataclass
+class Child:
+    pid: int
+    commands: int
+    answers: int
+    buffer: bytes = b""
+
+    def say(self, line: str) -> None:
+        os.write(self.commands, line.encode() + b"\n")
+
+    def hear(self) -> dict[str, Any]:
+        while b"\n" not in self.buffer:
+            if not select.select([self.answers], [], [], 60)[0]:
+                raise TimeoutError("a process does not answer")
+            piece = os.read(self.answers, 1 << 20)
+            if not piece:
+                raise ConnectionError("a process has ended")
+            self.buffer += piece
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+
+@dataclass
+class Sample:
+    """One stretch of steady load, all processes together."""
+
+    offered: float
+    seconds: float
+    published: int = 0
+    delivered: int = 0
+    processor_s: float = 0.0
+    latencies: Counter[int] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
+
+
+class Team:
+    """All processes of one scene and system."""
+
+    def __init__(self, scene: Scene, children: Sequence[Child], server_pid: int | None) -> None:
+        self.scene = scene
+        self.children = children
+        self.server_pid = server_pid
+
+    def sample(self, rate: float, seconds: float = MEASURE_S) -> Sample:
+        """Publish at this rate, all publishers together, and count for a while."""
+        for code in self.scene.publishers:
+            self.children[code].say(f"rate {rate / len(self.scene.publishers)}")
+        time.sleep(WARM_S)
+        before = self._server_time()
+        for child in self.children:
+            child.say("count")
+        begun = time.monotonic()
+        time.sleep(seconds)
+        for child in self.children:
+            child.say("tell")
+        result = Sample(rate, time.monotonic() - begun)
+        for child in self.children:
+            told = child.hear()
+            result.published += told.pop("published")
+            result.delivered += told.pop("delivered")
+            result.processor_s += told.pop("processor_s")
+            result.latencies.update({int(bucket): count for bucket, count in told.pop("latencies").items()})
+            result.others.update(told)
+        result.processor_s += self._server_time() - before
+        return result
+
+    def _server_time(self) -> float:
+        if self.server_pid is None:
+            return 0.0
+        fields = Path(f"/proc/{self.server_pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rest(self, seconds: float = 1.0) -> None:
+        for code in self.scene.publishers:
+            self.children[code].say("rate 0")
+        time.sleep(seconds)
+
+    def end(self) -> None:
+        for child in self.children:
+            child.say("end")
+        for child in self.children:
+            os.waitpid(child.pid, 0)
+            os.close(child.commands)
+            os.close(child.answers)
+
+
+def start_child(serve: Any, folder: Path, name: str, **sockets: Any) -> Child:
+    commands_out, commands_in = os.pipe()
+    answers_out, answers_in = os.pipe()
+    pid = fork(lambda: run(serve(commands_out, answers_in)), folder / name, **sockets)
+    os.close(commands_out)
+    os.close(answers_in)
+    return Child(pid, commands_in, answers_out)
+
+
+def start_team(scene: Scene, system: str, payload: int, folder: Path, place: tuple[int, int] | None) -> Team:
+    nodes = scene.interests.nodes.tolist()
+    loads = [
+        Load(scene.topics_of(code) if code in scene.publishers else [], payload, code) for code in range(len(nodes))
+    ]
+    if system == "omen":
+        configs = [NodeConfig(name=node, topics=tuple(scene.topics_of(code))) for code, node in enumerate(nodes)]
+        origins = plan_presets(scene.overlay, configs)
+        children = [
+            start_child(partial(serve_omen, config, origin, load), folder, config.name, origin=origin, origins=origins)
+            for config, origin, load in zip(configs, origins, loads, strict=True)
+        ]
+        return Team(scene, children, None)
+    assert place is not None
+    port, pid = place
+    children = [
+        start_child(partial(serve_rival, RIVALS[system], port, scene.topics_of(code), loads[code]), folder, node)
+        for code, node in enumerate(nodes)
+    ]
+    return Team(scene, children, pid)
+
+
+def copies(scene: Scene) -> float:
+    """Deliveries a publication, publishers choosing among their topics evenly."""
+    sizes = [scene.interests.subscribers_of(topic).size for topic in range(scene.interests.topic_count)]
+    means = []
+    for code in scene.publishers:
+        topics = scene.interests.topics_of(code).tolist()
+        means.append(sum(sizes[topic] - 1 for topic in topics) / len(topics))
+    return sum(means) / len(means)
+
+
+def climb(team: Team) -> tuple[Sample, Sample]:
+    """The highest load that was kept up with, and a sample at half of it."""
+    rate, each = team.scene.first_rate, copies(team.scene)
+    team.sample(rate / 4)
+    best: Sample | None = None
+    for _ in range(LONGEST_STEPS):
+        found = team.sample(rate)
+        kept = found.published >= KEPT * rate * found.seconds and found.delivered >= KEPT * found.published * each
+        print(f"  {rate:9.0f}/s offered: {_line(found)}{'' if kept else '  (not kept)'}", file=sys.stderr, flush=True)
+        if not kept:
+            break
+        best = found
+        rate *= STEP
+    if best is None:
+        raise RuntimeError("not even the first load was kept")
+    team.rest(3.0)
+    half = team.sample(best.offered / 2, 2 * MEASURE_S)
+    print(f"  half: {_line(half)}", file=sys.stderr, flush=True)
+    return best, half
+
+
+def _line(found: Sample) -> str:
+    p50, p99 = (milliseconds_at(found.latencies, share) for share in (0.5, 0.99))
+    extra = ", ".join(f"{name} {count}" for name, count in found.others.items() if count)
+    return f"{found.delivered / found.seconds:9.0f} deliveries/s, p50 {p50:.1f} ms, p99 {p99:.1f} ms, {extra}"
+
+
+def measure(scene_name: str, system: str, payload: int) -> dict[str, Any] | None:
+    """One line of the table; None where the server is not installed."""
+    scene = make_scene(scene_name)
+    preload()
+    before = machine_facts()
+    with tempfile.TemporaryDirectory() as folder:
+        if system == "omen":
+            team = start_team(scene, system, payload, Path(folder), None)
+            best, half = _climb_and_end(team)
+        else:
+            with server(system) as place:
+                if place is None:
+                    return None
+                best, half = _climb_and_end(start_team(scene, system, payload, Path(folder), place))
+    return {
+        "scene": scene.name,
+        "system": system,
+        "payload": payload,
+        "deliveries_per_s": best.delivered / best.seconds,
+        "processor_us": best.processor_s / max(best.delivered, 1) * 1e6,
+        "p50_ms": milliseconds_at(half.latencies, 0.5),
+        "p99_ms": milliseconds_at(half.latencies, 0.99),
+        "duplicates": half.others["duplicates"] / max(half.delivered, 1) if system == "omen" else None,
+        "load_average": before["load_average"],
+    }
+
+
+def _climb_and_end(team: Team) -> tuple[Sample, Sample]:
+    try:
+        return climb(team)
+    finally:
+        team.end()
+
+
+def links_per_node(scene_name: str = "overlay") -> dict[str, float]:
+    """What the overlay needs against a mesh for each topic, on the same workload."""
+    scene = make_scene(scene_name)
+    mesh = per_topic_mesh_links(scene.interests, MESH_DEGREE)
+    own = degree_summary(scene.overlay)
+    return {"omen": own.average, "omen_most": own.maximum, "meshes": mesh.average, "meshes_most": mesh.maximum}
+
+
+def keep(rows: Sequence[dict[str, Any]]) -> None:
+    """Replace these rows among those measured before."""
+    path = RESULTS / "net.json"
+    RESULTS.mkdir(exist_ok=True)
+    known = json.loads(path.read_text())["live"] if path.exists() else []
+    keys = {(row["scene"], row["system"], row["payload"]) for row in rows}
+    merged = [row for row in known if (row["scene"], row["system"], row["payload"]) not in keys] + list(rows)
+    merged.sort(key=lambda row: (row["scene"], row["payload"], SYSTEMS.index(row["system"])))
+    found = {
+        "title": TITLE,
+        "introduction": INTRODUCTION,
+        "machine": machine_facts(),
+        "links": links_per_node(),
+        "live": merged,
+    }
+    path.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scene", action="append", choices=SCENES)
+    parser.add_argument("--system", action="append", choices=SYSTEMS)
+    parser.add_argument("--payload", action="append", type=int)
+    parser.add_argument("--dry", action="store_true", help="measure and print, keep nothing")
+    told = parser.parse_args()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 8192), hard), hard))
+    rows = []
+    for scene in told.scene or SCENES:
+        for payload in told.payload or (100, 10_000):
+            for system in told.system or SYSTEMS:
+                print(f"{scene}, {payload} B, {system}", file=sys.stderr, flush=True)
+                row = measure(scene, system, payload)
+                if row is not None:
+                    rows.append(row)
+                    print(json.dumps(row), flush=True)
+    if not told.dry:
+        keep(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

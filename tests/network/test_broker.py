@@ -1,0 +1,273 @@
+"""Brokers in one event loop: joining, publishing, leaving, coming back, refusing, and what is told of trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omen.errors import InvalidInput
+from omen.net.asking import fetch
+from omen.net.broker import Broker, NotJoined, Stopped
+from omen.net.hello import MAGIC, PREFACE
+from omen.net.inbox import Gap, Inbox, Message
+from omen.net.names import next_life, split_address, topic_key
+from omen.net.recording import replay_recording
+from omen.net.running import run
+from omen.net.settings import LIVE, Limits, NodeConfig, read_node_config
+
+PATIENCE_S = 60.0
+PRICES_KEY = 0x7C5BFBE418588B98  # part of the wire form: nodes that compute another do not understand each other
+QUICK = replace(LIVE, gossip_period=100_000, ready_rounds=2)
+
+
+def config(name: str, *topics: str, join: tuple[str, ...] = (), **more: Any) -> NodeConfig:
+    return NodeConfig(name=name, topics=topics, join=join, protocol=QUICK, **more)
+
+
+def go(test: Coroutine[Any, Any, None]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await test
+
+    run(limited())
+
+
+async def take(broker: Broker, count: int) -> list[Message]:
+    found: list[Message] = []
+    async for item in broker.messages():
+        assert isinstance(item, Message)
+        found.append(item)
+        if len(found) == count:
+            break
+    return found
+
+
+async def until(condition: Any) -> None:
+    while not condition():
+        await asyncio.sleep(0.02)
+
+
+def test_a_publication_reaches_all_subscribers_in_order_and_nobody_else() -> None:
+    async def test() -> None:
+        async with (
+            Broker(config("ann", "tea")) as ann,
+            Broker(config("bob", "tea", "jazz", join=(ann.address,))) as bob,
+            Broker(config("cid", "jazz", join=(bob.address,))) as cid,
+        ):
+            said = [str(number).encode() for number in range(300)]
+            for payload in said:
+                await ann.publish("tea", payload)
+            assert [message.payload for message in await take(bob, 300)] == said
+            await bob.publish("jazz", b"blue")
+            assert (await take(cid, 1))[0].payload == b"blue"
+            assert cid.driver is not None
+            assert cid.driver.received["Publication"] == 1
+            assert cid.delivered == 1
+
+    go(test())
+
+
+def test_publish_tells_when_neighbours_hold_it() -> None:
+    async def test() -> None:
+        async with Broker(config("ann")) as ann, Broker(config("bob", "tea", join=(ann.address,))) as bob:
+            first = await ann.publish("tea", b"green")
+            second = await ann.publish("tea", b"black")
+            assert (first, second) == (1, 2)
+            assert await ann.wait_held("tea", second, PATIENCE_S)
+            assert [message.sequence for message in await take(bob, 2)] == [1, 2]
+            assert ann.topics == []
+            assert not await ann.wait_held("tea", 3, 0.05)
+
+    go(test())
+
+
+def test_a_late_subscriber_may_ask_for_the_window_or_not() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann:
+            for number in range(20):
+                await ann.publish("tea", bytes([number]))
+            async with (
+                Broker(config("bob", join=(ann.address,))) as bob,
+                Broker(config("cid", join=(ann.address,))) as cid,
+            ):
+                await bob.subscribe("tea", replay=True)
+                await cid.subscribe("tea")
+                assert [message.sequence for message in await take(bob, 20)] == list(range(1, 21))
+                await ann.publish("tea", b"fresh")
+                assert (await take(cid, 1))[0].payload == b"fresh"
+
+    go(test())
+
+
+def test_what_is_unsubscribed_is_delivered_no_more() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann, Broker(config("bob", "tea", join=(ann.address,))) as bob:
+            await ann.publish("tea", b"one")
+            assert len(await take(bob, 1)) == 1
+            await bob.unsubscribe("tea")
+            await ann.publish("tea", b"two")
+            await bob.subscribe("jazz")
+            await bob.publish("jazz", b"three")
+            assert (await take(bob, 1))[0].payload == b"three"
+
+    go(test())
+
+
+def test_a_node_that_comes_back_under_its_name_is_taken_in_again(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann:
+            bob = Broker(config("bob", "tea", join=(ann.address,), state=str(tmp_path)))
+            await bob.start()
+            former = bob.core.ref.incarnation
+            await bob.abandon()
+            async with Broker(config("bob", "tea", join=(ann.address,), state=str(tmp_path))) as bob:
+                assert bob.core.ref.incarnation > former
+                await ann.publish("tea", b"again")
+                assert (await take(bob, 1))[0].payload == b"again"
+
+    go(test())
+
+
+def test_nodes_of_different_clusters_refuse_each_other() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", cluster="one")) as ann:
+            with pytest.raises(NotJoined, match="cluster"):
+                await Broker(config("bob", cluster="two", join=(ann.address,))).start()
+            assert ann.driver is not None
+            await until(lambda: ann.driver.peers.refused["cluster"] == 1)  # type: ignore[union-attr]
+
+    go(test())
+
+
+def test_an_older_version_is_refused_with_a_line_before_anything_else_is_read() -> None:
+    async def test() -> None:
+        async with Broker(config("ann")) as ann:
+            reader, writer = await asyncio.open_connection(*split_address(ann.address))
+            writer.write(PREFACE.pack(MAGIC, 0, 4) + b"\xc1\xc1\xc1\xc1")
+            answer = await reader.read(-1)
+            assert b"OMNO" in answer and b"version 0" in answer
+            writer.close()
+            reader, writer = await asyncio.open_connection(*split_address(ann.address))
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            assert b"not from an OMen node" in await reader.read(-1)
+            writer.close()
+
+    go(test())
+
+
+def test_a_node_that_finds_nobody_says_so() -> None:
+    async def test() -> None:
+        lonely = config("ann", join=("127.0.0.1:1",), limits=Limits(join_timeout_s=0.5))
+        with pytest.raises(NotJoined, match=r"nobody to join at 127\.0\.0\.1:1"):
+            await Broker(lonely).start()
+        with pytest.raises(Stopped):
+            await Broker(config("bob")).publish("tea", b"")
+
+    go(test())
+
+
+def test_too_large_a_publication_and_too_long_a_topic_are_refused() -> None:
+    async def test() -> None:
+        async with Broker(config("ann")) as ann:
+            with pytest.raises(InvalidInput, match="at most 1048576"):
+                await ann.publish("tea", bytes((1 << 20) + 1))
+            with pytest.raises(InvalidInput, match="1 to 255 bytes"):
+                await ann.subscribe("t" * 256)
+
+    go(test())
+
+
+def test_pages_tell_health_topology_and_metrics() -> None:
+    async def test() -> None:
+        async with (
+            Broker(config("ann", "tea", http="127.0.0.1:0")) as ann,
+            Broker(config("bob", "tea", join=(ann.address,))) as bob,
+        ):
+            await ann.publish("tea", b"green")
+            await take(bob, 1)
+            status, text = await fetch(ann.http_address, "/healthz")
+            assert (status, json.loads(text)["status"]) == (200, "ok")
+            _, text = await fetch(ann.http_address, "/topology")
+            topology = json.loads(text)
+            assert topology["links"] == ["bob"]
+            assert topology["successors"] == ["bob"]
+            assert topology["topics"] == [{"topic": "tea", "subscribed": True, "neighbours": 1}]
+            _, text = await fetch(ann.http_address, "/metrics")
+            assert "omen_links 1\n" in text
+            assert "omen_published_total 1\n" in text
+            assert 'omen_messages_sent_total{kind="Publication"} 1\n' in text
+            assert 'omen_repair_seconds_bucket{le="+Inf"}' in text
+            assert (await fetch(ann.http_address, "/nothing"))[0] == 404
+
+    go(test())
+
+
+def test_a_recorded_run_replayed_through_a_fresh_core_gives_the_same_outputs(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with (
+            Broker(config("ann", "tea", "jazz")) as ann,
+            Broker(config("bob", "tea", join=(ann.address,), record=str(tmp_path / "bob"))) as bob,
+            Broker(config("cid", "tea", "jazz", join=(bob.address,))) as cid,
+        ):
+            for number in range(50):
+                await ann.publish("tea", bytes(number))
+                await bob.publish("jazz", bytes(number))
+                await asyncio.sleep(0.01)
+            await bob.subscribe("jazz", replay=True)
+            await cid.abandon()
+            await take(bob, 50)
+            await bob.unsubscribe("tea")
+            await asyncio.sleep(0.5)
+
+    go(test())
+    replayed = replay_recording(tmp_path / "bob")
+    assert replayed.differs_at is None
+    assert replayed.steps > 100
+
+
+def test_an_application_that_is_too_slow_is_told_what_it_missed() -> None:
+    async def test() -> None:
+        inbox = Inbox(Limits(inbox_messages=3))
+        for sequence in range(1, 8):
+            inbox.put(Message("tea", b"x", 5, 1, sequence))
+        inbox.close()
+        items = [item async for item in inbox.take()]
+        assert [item.sequence for item in items if isinstance(item, Message)] == [1, 2, 3]
+        assert items[3] == Gap("tea", 5, 1, 4, 7, "inbox")
+        assert inbox.overflowed == 4
+
+    go(test())
+
+
+def test_lives_grow_and_topics_have_the_same_key_everywhere() -> None:
+    first, second = next_life(), next_life()
+    assert second > first
+    assert next_life(after=second + 100) == second + 101
+    assert topic_key("prices") == PRICES_KEY
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("nmae = 'a'", "did you mean 'name'"),
+        ("name = 'a b'", "without blanks"),
+        ("listen = 'nowhere'", "must be HOST:PORT"),
+        ("listen = '0.0.0.0:7070'", "say which one in `advertise`"),
+        ("topics = 'tea'", "list of texts"),
+        ("[protocol]\nresilience = 'three'", "protocol.resilience: must be a whole number"),
+        ("[protocol]\ngossip_period = 0", "number of seconds above 0"),
+        ("engine = 'fast'", "one of lazy, eager"),
+        ("name = ", "not TOML"),
+    ],
+)
+def test_a_settings_file_with_a_mistake_says_where(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=complaint):
+        read_node_config(path)

@@ -1,0 +1,190 @@
+"""The commands for live nodes, as processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from omen.cli.main import main
+from omen.net.settings import Limits, NodeConfig, read_node_config
+from omen.protocol.config import Config, Dissemination
+
+PATIENCE_S = 90
+NOT_FOR_LIVE = {"remedies", "global_view"}
+OMEN = [sys.executable, "-m", "omen.cli"]
+
+
+@pytest.fixture
+def seed_node(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A node as `omen node` runs it, and its address."""
+    settings = tmp_path / "node.toml"
+    settings.write_text('name = "seed"\ntopics = ["tea"]\nhttp = "127.0.0.1:0"\nstate = "state"\nlog = "json"\n')
+    process = subprocess.Popen(
+        [*OMEN, "node", "--config", str(settings), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None
+    try:
+        yield process, json.loads(process.stdout.readline())["address"]
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([*OMEN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_what_is_published_by_one_command_is_printed_by_another(
+    seed_node: tuple[subprocess.Popen[str], str],
+) -> None:
+    _, address = seed_node
+    listener = start("sub", "tea", "--join", address, "--name", "reader", "--count", "2", "--replay", "--json")
+    published = start("pub", "tea", "green", "--join", address, "--json")
+    out, err = published.communicate(timeout=PATIENCE_S)
+    assert published.returncode == 0, err
+    assert json.loads(out) == {"topic": "tea", "published": 1, "held": True}
+    again = start("pub", "tea", "black", "--join", address)
+    assert again.wait(PATIENCE_S) == 0
+    again.communicate()
+    out, err = listener.communicate(timeout=PATIENCE_S)
+    assert listener.returncode == 0, err
+    assert {json.loads(line)["payload"] for line in out.splitlines()} == {"green", "black"}
+
+
+def test_publishing_to_nobody_is_told(seed_node: tuple[subprocess.Popen[str], str]) -> None:
+    _, address = seed_node
+    lonely = start("pub", "no such topic", "hello", "--join", address)
+    out, err = lonely.communicate(timeout=PATIENCE_S)
+    assert lonely.returncode == 1
+    assert (out, err) == ("", "nobody in the cluster holds what was said on 'no such topic'\n")
+
+
+def test_a_node_leaves_in_good_order_on_sigterm_and_logs_json(seed_node: tuple[subprocess.Popen[str], str]) -> None:
+    process, _ = seed_node
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert [line["what"] for line in lines] == ["up", "left"]
+    assert all(line["node"] == "seed" for line in lines)
+
+
+def test_joining_where_nobody_is_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pub", "tea", "green", "--join", "nowhere"]) == 2
+    assert "must be HOST:PORT" in capsys.readouterr().err
+
+
+def test_the_example_settings_explain_every_setting_and_hold_the_defaults(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["node", "--example"]) == 0
+    text = capsys.readouterr().out
+    path = tmp_path / "node.toml"
+    path.write_text(text)
+    assert read_node_config(path) == NodeConfig(name="n1")
+    for settings in (NodeConfig, Config, Dissemination, Limits):
+        for name in settings.__dataclass_fields__.keys() - NOT_FOR_LIVE:
+            assert re.search(rf"^(\[|\[protocol\.)?{name}\b", text, re.MULTILINE), name
+
+
+def test_a_cluster_is_brought_up_killed_brought_back_and_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        up = subprocess.run(
+            [*OMEN, "cluster", "up", "--nodes", "6", "--json"], capture_output=True, text=True, timeout=PATIENCE_S
+        )
+        assert up.returncode == 0, up.stderr
+        assert json.loads(up.stdout)["healthy"] == 6
+        assert main(["status"]) == 0
+        table = capsys.readouterr().out
+        assert re.search(r"^n5 +ok ", table, re.MULTILINE)
+        assert main(["cluster", "up", "--nodes", "6"]) == 2
+        assert "a cluster of 6 nodes runs from there" in capsys.readouterr().err
+        assert main(["cluster", "kill", "n3"]) == 0
+        assert wait_for(lambda: _status_of("n3", capsys) == "gone")
+        back = subprocess.run([*OMEN, "cluster", "start", "n3"], capture_output=True, text=True, timeout=PATIENCE_S)
+        assert back.returncode == 0, back.stderr
+        assert wait_for(lambda: _status_of("n3", capsys) == "ok")
+    finally:
+        assert main(["cluster", "down", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["ended"]) == 6
+
+
+def _status_of(name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    main(["status", "--json"])
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return str(next(node["status"] for node in found["status"] if node["name"] == name))
+
+
+def wait_for(condition: object, patience_s: float = PATIENCE_S) -> bool:
+    assert callable(condition)
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_node_loads_neither_spark_nor_arrow_nor_plotting_and_compiled_code_only_to_mend() -> None:
+    script = """
+import sys
+from omen.net.broker import Broker
+from omen.net.running import run
+from omen.net.settings import NodeConfig
+async def live():
+    async with Broker(NodeConfig(topics=tuple(f"t{n}" for n in range(100)), http="127.0.0.1:0")) as broker:
+        for n in range(100):
+            await broker.publish(f"t{n}", bytes(100))
+run(live())
+heavy = {"pyspark", "pyarrow", "matplotlib", "pandas", "networkx", "numba", "numpy"}
+print(sorted(heavy & {name.partition(".")[0] for name in sys.modules}))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_node_with_100_topics_that_has_mended_holds_at_most_220_megabytes() -> None:
+    script = """
+import asyncio
+from pathlib import Path
+from omen.net.broker import Broker
+from omen.net.running import run
+from omen.net.settings import NodeConfig
+topics = tuple(f"t{n}" for n in range(100))
+async def live():
+    async with Broker(NodeConfig(topics=topics, engine="eager")) as ann:
+        async with Broker(NodeConfig(topics=topics, join=(ann.address,))) as bob:
+            for n in range(5000):
+                await ann.publish(topics[n % 100], bytes(100))
+            while bob.delivered < 5000:
+                await asyncio.sleep(0.05)
+        print(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in line))
+run(live())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert int(done.stdout.split()[1]) / 1024 <= 220, done.stdout + done.stderr
+
+
+def test_helping_with_live_commands_needs_no_loop() -> None:
+    script = (
+        "import sys, omen.cli.main as m; m.make_parser(); print('asyncio' in sys.modules, 'msgspec' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.stdout == "False False\n", done.stderr + os.linesep

@@ -1,0 +1,49 @@
+"""Nothing is lost: real processes on loopback, killed, frozen, joined and changed while they publish."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .verdict import judge, read_life
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_every_accepted_publication_reaches_every_lasting_subscriber_once_and_in_order(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.network.chaos", "--nodes", "20", "--topics", "30", "--kills", "12"]
+    command += ["--minutes", "0.6", "--rate", "60", "--stops", "1", "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^lost 0$", done.stdout, re.MULTILINE)
+    assert re.search(r"^duplicated 0$", done.stdout, re.MULTILINE)
+
+
+def write(folder: Path, name: str, *lines: str) -> None:
+    (folder / f"{name}.log").write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_the_verdict_finds_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> None:
+    write(tmp_path, "a", "1 I 7 1 a", "2 S tea", "10 P tea 1 1", "20 P tea 1 2", "30 P tea 1 3", "99 E")
+    write(tmp_path, "b", "1 I 8 1 b", "2 S tea", "12 D tea 7 1 1", "32 D tea 7 1 3", "33 D tea 7 1 3", "99 E")
+    verdict = judge(tmp_path.glob("*.log"))
+    assert (verdict.publications, verdict.due) == (3, 6)
+    assert (verdict.lost, verdict.duplicated, verdict.disordered) == (4, 1, 1)
+    assert not verdict.is_good
+
+
+def test_the_verdict_asks_nothing_of_those_who_were_killed_or_came_later(tmp_path: Path) -> None:
+    write(tmp_path, "a", "1 I 7 1 a", "10 P tea 1 1", "20 P tea 1 2", "99 E")
+    write(tmp_path, "b", "1 I 8 1 b", "2 S tea", "12 D tea 7 1 1")
+    write(tmp_path, "c", "1 I 9 1 c", "15 S tea", "22 D tea 7 1 2", "99 E")
+    write(tmp_path, "d", "1 I 5 1 d", "2 S tea", "25 U tea", "99 E")
+    verdict = judge(tmp_path.glob("*.log"))
+    assert (verdict.due, verdict.lost) == (1, 0)
+    assert verdict.is_good
+    assert not read_life(tmp_path / "b.log").ended_well
