@@ -15,8 +15,10 @@ help:  ## this list
 
 setup: $(VENV)/.kernels  ## .venv with everything in it, kernels compiled
 
-demo: setup  ## the whole story, small
+demo: setup  ## the whole story, small, and a page about one of the papers
 	@$(BIN)/omen demo
+	@echo
+	@$(BIN)/omen reproduce low-oda --papers-only --engine local --out build/demo
 
 test: setup  ## all tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal

@@ -8,7 +8,23 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from omen.cli import checking, churn, compiling, demo, designing, exporting, mending, replaying, simulating, workload
+from omen.cli import (
+    checking,
+    churn,
+    cluster,
+    compiling,
+    demo,
+    designing,
+    exporting,
+    mending,
+    node,
+    replaying,
+    reproducing,
+    simulating,
+    status,
+    sweeping,
+    workload,
+)
 from omen.errors import OmenError
 
 BAD_INPUT = 2
@@ -50,7 +66,24 @@ def make_parser() -> Parser:
     parser = Parser(prog="omen", description="Topic-connected overlays for publish/subscribe.", epilog=EPILOG)
     parser.add_argument("--version", action=ShowVersion, nargs=0, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
-    for module in (demo, workload, churn, designing, checking, replaying, mending, simulating, exporting, compiling):
+    modules = (
+        demo,
+        workload,
+        churn,
+        designing,
+        checking,
+        replaying,
+        mending,
+        simulating,
+        exporting,
+        sweeping,
+        reproducing,
+        node,
+        cluster,
+        status,
+        compiling,
+    )
+    for module in modules:
         module.add_parser(commands)
     return parser
 

@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -41,6 +41,7 @@ class SparkOptions:
     partitions: int | None = None  # of a shuffle
     verbose: bool = False  # lets Spark's own messages through
     quick_start: bool = False  # a faster start and a slower peak: for tests and tiny inputs
+    shows_stages: bool = True  # a progress line of stages; off where the caller has one of its own
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def spark_session(options: SparkOptions | None = None) -> Iterator[SparkSession]
         with ExitStack() as stack:
             session = _start(options, stack)
             stack.callback(_stop, session)
-            with stage_progress(session):
+            with stage_progress(session) if options.shows_stages else nullcontext():
                 try:
                     yield session
                 except KeyboardInterrupt:

@@ -1,0 +1,1 @@
+"""The papers' experiments: each a grid of cells, and how their results become claims and figures."""

@@ -1,0 +1,202 @@
+"""Grids, cells, the table of results and the local engine of `omen sweep`; what Spark does is in tests/spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import run, run_json
+from omen.errors import CannotWrite, InvalidInput
+from omen.pipeline import sweep as engine
+from omen.pipeline.sweep_cells import Cell, CellResult, WorkloadSpec, pairs
+from omen.pipeline.sweep_grid import make_grid
+from omen.pipeline.sweep_kinds import run_cell
+from omen.pipeline.sweep_table import SweepTable
+
+WORKLOAD: dict[str, Any] = {"nodes": [12, 20], "topics": 6, "sizes": 2}
+TINY = WorkloadSpec(16, 6, "uniform", "2", 0)
+
+
+def grid_of(**tables: Any) -> tuple[Cell, ...]:
+    return make_grid({"workload": WORKLOAD, **tables}).cells
+
+
+def test_lists_in_a_grid_are_combined_with_one_another_and_with_seeds() -> None:
+    cells = grid_of(seeds=3, run=[{"algorithm": ["gm", "low-oda"]}, {"system": "shadow", "lambda": [1, 2, 3]}])
+    assert len(cells) == 2 * 3 * (2 + 3)
+    assert len({cell.id for cell in cells}) == len(cells)
+
+
+def test_a_cell_listed_twice_is_one_cell() -> None:
+    assert len(grid_of(run=[{"algorithm": "gm"}, {"algorithm": ["gm", "gm"]}])) == 2
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"run": {"algorithm": "low-odda"}}, "did you mean 'low-oda'"),
+        ({"run": {"system": "shadw"}}, "did you mean 'shadow'"),
+        ({"run": {"algorithm": "gm", "rhoo": 3}}, "there is no 'rhoo'"),
+        ({"run": {"algorithm": "low-oda", "rho": 0.5}}, "rho must be"),
+        ({"run": {"algorithm": "gm"}, "sedes": 3}, "did you mean 'seeds'"),
+        ({"run": {"algorithm": "gm"}, "seeds": 0}, "seeds must be"),
+        ({"run": {"algorithm": "gm", "system": "shadow"}}, "an algorithm or a system"),
+        ({"run": {"algorithm": "gm", "kind": "replay"}}, "names a system"),
+        ({"run": {"algorithm": "gm", "kind": "desing"}}, "did you mean 'design'"),
+        ({}, "there is no [run]"),
+        ({"run": {"algorithm": "gm"}, "workload": {"nodes": 9, "topics": 3}}, "needs sizes"),
+        ({"run": {"algorithm": "gm"}, "workload": {"nodes": 9, "topics": 3, "sizes": 7}}, "cannot want 7"),
+        ({"run": {"algorithm": "gm"}, "workload": {"nodes": 9.5, "topics": 3, "sizes": 2}}, "whole number"),
+        (
+            {"run": {"algorithm": "gm"}, "workload": {**WORKLOAD, "popularity": "zipff"}},
+            "popularity 'zipff' is not one of",
+        ),
+        ({"run": {"algorithm": "gm", "diameters": {"a": 1}}}, "is no number, text"),
+        ({"run": {"algorithm": "gm"}, "figure": {"x": "nodes"}}, "a figure needs y"),
+    ],
+)
+def test_a_bad_grid_is_refused_with_what_would_be_right(tables: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        grid_of(**tables)
+    assert said in str(refused.value)
+
+
+def test_a_grid_that_is_no_toml_is_refused_with_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "g.toml").write_text("seeds = = 3")
+    assert run("sweep", tmp_path / "g.toml", "--out", tmp_path / "s") == 2
+    assert "g.toml: not TOML" in capsys.readouterr().err
+    assert run("sweep", tmp_path / "none.toml", "--out", tmp_path / "s") == 2
+    assert "no such file" in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_cell_is_the_same_after_a_way_through_json() -> None:
+    cell = Cell("replay", TINY, "shadow", pairs({"lambda": 2, "rho": float("inf")}), pairs({"rounds": 5}))
+    again = Cell.from_plain(json.loads(json.dumps(cell.to_plain())))
+    assert again.id == cell.id
+    assert run_cell(again).ok
+
+
+def test_a_design_cell_tells_what_the_overlay_costs() -> None:
+    found = run_cell(Cell("design", TINY, "gm2", settings=pairs({"diameters": True, "check_k": 2, "mesh": 6})))
+    assert found.ok
+    assert found.values["k_holds"] == 1
+    assert found.values["split_topics"] == 0
+    assert found.values["avg_degree"] == 2 * found.values["edges"] / 16
+    assert {"max_diameter", "mean_diameter", "mesh_avg_degree"} <= set(found.values)
+
+
+def test_a_replay_cell_tells_what_each_round_changed() -> None:
+    found = run_cell(Cell("replay", TINY, "shadow", settings=pairs({"rounds": 8, "verify": "every"})))
+    assert found.ok
+    assert found.values["judged"] == 8
+    assert len(found.series["changed"]) == 8
+    before, after = found.series["links_before"], found.series["avg_degree"]
+    links = [round(degree * nodes / 2) for degree, nodes in zip(after, found.series["nodes"], strict=True)]
+    assert before[1:] == links[:-1]
+
+
+def test_rebuild_and_backups_cells_measure_what_their_names_say() -> None:
+    rebuilt = run_cell(Cell("rebuild", TINY, "low-oda", settings=pairs({"rounds": 8, "every": 2})))
+    assert rebuilt.values["looks"] == 4
+    backups = run_cell(Cell("backups", TINY, "shadow"))
+    assert sum(backups.series["nodes_of_primary_degree"]) == 16
+    assert backups.values["primaries_min"] <= backups.values["size_mean"] <= backups.values["primaries_max"]
+
+
+def test_a_failing_cell_records_its_error_and_stops_no_other(tmp_path: Path) -> None:
+    missing = Cell("design", WorkloadSpec(folder=str(tmp_path / "none")), "gm")
+    good = Cell("design", TINY, "gm")
+    swept = engine.sweep([missing, good], tmp_path / "s", "local")
+    assert [one.ok for one in swept.results] == [False, True]
+    assert "none" in swept.failed[0].error
+
+
+def test_a_finished_cell_is_not_run_again_and_a_failed_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [Cell("design", WorkloadSpec(16, 6, "uniform", "2", seed), "gm") for seed in range(3)]
+    ran: list[Cell] = []
+
+    def counting(cell: Cell) -> CellResult:
+        ran.append(cell)
+        return CellResult(cell, {}, {}, 0.1, "no luck") if len(ran) == 1 else run_cell(cell)
+
+    monkeypatch.setattr(engine, "run_cell", counting)
+    assert len(engine.sweep(cells, tmp_path / "s", "local").failed) == 1
+    again = engine.sweep(cells, tmp_path / "s", "local")
+    assert again.reused == 2
+    assert not again.failed
+    assert len(ran) == 4
+
+
+def test_a_sweep_that_dies_keeps_what_was_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [Cell("design", WorkloadSpec(16, 6, "uniform", "2", seed), "gm") for seed in range(3)]
+
+    def dies(cell: Cell) -> CellResult:
+        if len(SweepTable(tmp_path / "s").read()) == 1:
+            raise KeyboardInterrupt
+        return run_cell(cell)
+
+    monkeypatch.setattr(engine, "run_cell", dies)
+    with pytest.raises(KeyboardInterrupt):
+        engine.sweep(cells, tmp_path / "s", "local")
+    monkeypatch.undo()
+    assert engine.sweep(cells, tmp_path / "s", "local").reused == 1
+
+
+def test_two_sweeps_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    table = SweepTable(tmp_path / "s")
+    with table.opened(), pytest.raises(CannotWrite, match="another sweep"):
+        engine.sweep([], tmp_path / "s", "local")
+
+
+def test_a_folder_that_is_not_a_sweeps_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(CannotWrite, match="not empty"):
+        engine.sweep([], tmp_path, "local")
+
+
+def test_progress_tells_how_long_is_left(tmp_path: Path) -> None:
+    told: list[engine.Progress] = []
+    engine.sweep(grid_of(seeds=2, run={"algorithm": ["gm", "gm2"]}), tmp_path / "s", "local", tell=told.append)
+    assert told[-1].done == told[-1].total == 8
+    assert told[-1].left_s == 0
+    assert all(one.left_s is not None for one in told)
+
+
+def test_sweep_writes_a_table_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "g.toml").write_text(
+        """
+        seeds = 2
+        [workload]
+        nodes = [12, 20]
+        topics = 6
+        sizes = 2
+        [[run]]
+        algorithm = ["gm", "low-oda"]
+        [[figure]]
+        name = "links"
+        x = "nodes"
+        y = "edges"
+        by = "name"
+        """
+    )
+    out = tmp_path / "s"
+    found = run_json(capsys, "sweep", tmp_path / "g.toml", "--out", out, "--engine", "local", "--figures")
+    assert found["cells"] == found["run"] == 8
+    assert {Path(path).name for path in found["figures"]} == {"links.svg", "links.png", "links.csv"}
+    assert len((out / "results.csv").read_text().splitlines()) == 9
+    assert (out / "figures" / "links.csv").read_text().count("gm") == 2
+    assert run_json(capsys, "sweep", tmp_path / "g.toml", "--out", out, "--engine", "local")["reused"] == 8
+
+
+def test_a_figure_of_no_column_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "g.toml").write_text(
+        'workload = {nodes = 9, topics = 4, sizes = 2}\nrun = {algorithm = "gm"}\nfigure = {x = "nodse", y = "edges"}'
+    )
+    assert run("sweep", tmp_path / "g.toml", "--engine", "local", "--figures", "--out", tmp_path / "s") == 2
+    assert "did you mean 'nodes'" in capsys.readouterr().err
