@@ -1,0 +1,175 @@
+"""A few nodes that only pass publications on, over links that keep order: for tests of single rules."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from omen.protocol.config import Config
+from omen.protocol.config import Dissemination as Settings
+from omen.protocol.dissemination import Dissemination
+from omen.protocol.events import MILLISECOND, Deliver, Gap, Held, Multicast, NodeId, Output, Send, SetTimer, Topic
+from omen.protocol.frames import decode, encode
+from omen.protocol.messages import Ref
+from omen.protocol.outbox import Outbox
+from omen.protocol.publications import Publication
+
+TOPIC = 7
+
+
+class Neighbourhood:
+    """`links`: pairs of nodes. All want `TOPIC` unless told otherwise. `drops` decides which messages vanish."""
+
+    def __init__(self, links: Iterable[tuple[NodeId, NodeId]], **settings: Any) -> None:
+        self.config = replace(Config(), dissemination=Settings(**settings))
+        self.now = 0
+        self.parts: dict[NodeId, Dissemination] = {}
+        self.lives: dict[NodeId, int] = {}
+        self.topics: dict[NodeId, frozenset[Topic]] = {}
+        self.wanted: dict[NodeId, frozenset[Topic]] = {}
+        self.links: set[frozenset[NodeId]] = set()
+        self.waiting: set[NodeId] = set()
+        self.given: dict[NodeId, list[Deliver | Gap]] = {}
+        self.held: dict[NodeId, list[Held]] = {}
+        self.sent: Counter[type] = Counter()
+        self.over: Counter[tuple[NodeId, NodeId]] = Counter()
+        self.drops: Callable[[NodeId, NodeId, Any], bool] = lambda sender, to, message: False
+        self.latency: Callable[[NodeId, NodeId], int] = lambda sender, to: MILLISECOND
+        self._queue: list[tuple[int, int, NodeId, Dissemination, Any]] = []
+        self._timers: dict[tuple[NodeId, Any], int] = {}
+        self._count = 0
+        for one, other in links:
+            self.links.add(frozenset({one, other}))
+        for node in sorted({node for link in self.links for node in link}):
+            self.add(node, refresh=False)
+        self.refresh()
+
+    def add(self, node: NodeId, life: int = 1, topics: Iterable[Topic] = (TOPIC,), refresh: bool = True) -> None:
+        """A node comes, or comes back."""
+        self.lives[node] = life
+        self.topics[node] = self.wanted[node] = frozenset(topics)
+        self.parts[node] = Dissemination(
+            self.ref(node), self.config, Outbox(node), lambda topic, node=node: node in self.waiting
+        )
+        self.given.setdefault(node, [])
+        self.held.setdefault(node, [])
+        if refresh:
+            self.refresh()
+
+    def ref(self, node: NodeId) -> Ref:
+        return Ref(node, self.lives[node], "")
+
+    def refresh(self) -> None:
+        """Everybody hears who is linked to it and wants what."""
+        for node in sorted(self.parts):
+            others = sorted(other for link in self.links if node in link for other in link - {node})
+            neighbours = {other: (self.ref(other), self.topics[other]) for other in others if other in self.parts}
+            part = self.parts[node]
+            part.refresh(self.topics[node], self.wanted[node], neighbours, self.now)
+            self._obey(node, part, part._out.take())
+
+    def link(self, one: NodeId, other: NodeId) -> None:
+        self.links.add(frozenset({one, other}))
+        self.refresh()
+
+    def unlink(self, one: NodeId, other: NodeId) -> None:
+        self.links.discard(frozenset({one, other}))
+        self.refresh()
+
+    def crash(self, node: NodeId) -> None:
+        """Gone without a word; its neighbours are told when `refresh` is called."""
+        del self.parts[node]
+        self.links = {link for link in self.links if node not in link}
+
+    def want(self, node: NodeId, carried: Iterable[Topic], wanted: Iterable[Topic] | None = None) -> None:
+        self.topics[node] = frozenset(carried)
+        self.wanted[node] = frozenset(carried if wanted is None else wanted)
+        self.refresh()
+
+    def publish(self, node: NodeId, payload: bytes = b"x", topic: Topic = TOPIC) -> int:
+        part = self.parts[node]
+        self._obey(node, part, part.publish(topic, payload, self.now))
+        return part.last_published(topic)
+
+    def behind(self, node: NodeId, peer: NodeId) -> None:
+        self.parts[node].on_behind(peer)
+
+    def ready(self, node: NodeId, peer: NodeId) -> None:
+        self.parts[node].on_ready(peer, self.now)
+        self._obey(node, self.parts[node], self.parts[node]._out.take())
+
+    def replay(self, node: NodeId, topic: Topic = TOPIC) -> None:
+        self.parts[node].replay(topic, self.now)
+        self._obey(node, self.parts[node], self.parts[node]._out.take())
+
+    def run(self, milliseconds: float) -> None:
+        end = self.now + int(milliseconds * MILLISECOND)
+        while self._queue and self._queue[0][0] <= end:
+            self.now, _, node, part, event = heapq.heappop(self._queue)
+            if self.parts.get(node) is part:
+                self._happen(node, part, event)
+        self.now = end
+
+    def _happen(self, node: NodeId, part: Dissemination, event: Any) -> None:
+        kind, detail, token = event
+        if kind == "timer":
+            if self._timers.get((node, detail)) == token:
+                part.on_timer(detail, self.now)
+        elif type(detail) is Publication:
+            self._obey(node, part, part.receive(token, detail, self.now))
+        else:
+            part.on_control(token, detail, self.now)
+        self._obey(node, part, part._out.take())
+
+    def _obey(self, node: NodeId, part: Dissemination, outputs: Iterable[Output]) -> None:
+        for output in outputs:
+            match output:
+                case Multicast(to, message):
+                    for peer in to:
+                        self._send(node, peer, message)
+                case Send(to, _, message):
+                    self._send(node, to, message)
+                case SetTimer(key, delay):
+                    self._count += 1
+                    self._timers[node, key] = self._count
+                    self._later(delay, node, part, ("timer", key, self._count))
+                case Deliver() | Gap():
+                    self.given[node].append(output)
+                case Held():
+                    self.held[node].append(output)
+                case _:
+                    raise AssertionError(output)
+
+    def _send(self, node: NodeId, to: NodeId, message: Any) -> None:
+        self.sent[type(message)] += 1
+        if type(message) is Publication:
+            self.over[node, to] += 1
+        if frozenset({node, to}) in self.links and to in self.parts and not self.drops(node, to, message):
+            self._later(self.latency(node, to), to, self.parts[to], ("message", decode(encode(message)), node))
+
+    def _later(self, delay: int, node: NodeId, part: Dissemination, event: Any) -> None:
+        self._count += 1
+        heapq.heappush(self._queue, (self.now + delay, self._count, node, part, event))
+
+    def sequences(self, node: NodeId, publisher: NodeId, life: int = 1, topic: Topic = TOPIC) -> list[int]:
+        """What the application of a node was given of a stream; gaps as negative numbers."""
+        found: list[int] = []
+        for item in self.given[node]:
+            if (item.topic, item.publisher, item.incarnation) == (topic, publisher, life):
+                if isinstance(item, Deliver):
+                    found.append(item.sequence)
+                else:
+                    found += [-sequence for sequence in range(item.first, item.last + 1)]
+        return found
+
+    @property
+    def duplicates(self) -> int:
+        return sum(part.duplicates for part in self.parts.values())
+
+    def tree(self, topic: Topic = TOPIC) -> set[tuple[NodeId, NodeId]]:
+        """The links on which both ends send at once."""
+        eager = {node: part.carried[topic].eager for node, part in self.parts.items() if topic in part.carried}
+        return {(one, other) for one in eager for other in eager[one] if one < other and one in eager[other]}

@@ -1,0 +1,274 @@
+"""Publications: only to those who want them, along a tree, in order and once."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations
+
+import pytest
+
+from neighbourhood import TOPIC, Neighbourhood
+from omen.errors import InvalidInput
+from omen.protocol.config import Config
+from omen.protocol.dissemination import Dissemination
+from omen.protocol.events import Deliver, Multicast, SetTimer
+from omen.protocol.messages import Ref
+from omen.protocol.outbox import Outbox
+from omen.protocol.publications import Announce, Prune, Publication, Pull, make_publication, stream_key
+
+CHAIN = [(1, 2), (2, 3), (3, 4)]
+RING = [(1, 2), (2, 3), (3, 4), (4, 5), (1, 5)]
+MESH = list(combinations(range(1, 7), 2))
+
+
+def test_a_publication_reaches_everybody_in_order_and_once() -> None:
+    nodes = Neighbourhood(MESH)
+    for _ in range(20):
+        nodes.publish(1)
+        nodes.publish(4)
+        nodes.run(3)
+    nodes.run(1000)
+    for node in range(1, 7):
+        assert nodes.sequences(node, 1) == nodes.sequences(node, 4) == list(range(1, 21))
+
+
+def test_the_publisher_is_given_its_own() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.publish(1, b"mine")
+    assert nodes.given[1] == [Deliver(TOPIC, 1, 1, 1, b"mine")]
+
+
+def test_nothing_goes_to_a_neighbour_that_does_not_want_the_topic() -> None:
+    nodes = Neighbourhood([(1, 2), (1, 3)])
+    nodes.want(3, (8,))
+    nodes.publish(1)
+    nodes.run(2000)
+    assert nodes.sequences(2, 1) == [1]
+    assert nodes.over[1, 3] == nodes.over[2, 3] == 0
+    assert nodes.given[3] == []
+
+
+def test_a_tree_forms_by_itself_and_duplicates_end() -> None:
+    nodes = Neighbourhood(MESH)
+    for _ in range(30):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(1000)
+    assert len(nodes.tree()) == 5
+    before = nodes.duplicates
+    for _ in range(100):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(1000)
+    assert nodes.duplicates == before
+    assert nodes.sent[Prune] <= 4 * len(MESH)
+
+
+def test_publishers_at_the_same_time_do_not_cut_each_others_branches() -> None:
+    nodes = Neighbourhood(RING)
+    for _ in range(30):
+        for publisher in range(1, 6):
+            nodes.publish(publisher)
+        nodes.run(5)
+    assert len(nodes.tree()) == 4
+    assert nodes.sent[Pull] == 0
+    nodes.run(1000)
+    assert all(
+        nodes.sequences(node, publisher) == list(range(1, 31)) for node in range(1, 6) for publisher in range(1, 6)
+    )
+
+
+def test_a_publication_in_sequence_is_one_multicast_and_one_delivery() -> None:
+    part = Dissemination(Ref(1, 1, ""), Config(), Outbox(1), lambda topic: False)
+    topics = frozenset({TOPIC})
+    part.refresh(topics, topics, {peer: (Ref(peer, 1, ""), topics) for peer in (2, 3, 4)}, 0)
+    key = stream_key(TOPIC, 99, 1)
+    first = part.receive(2, make_publication(key, 1, b"a", opening=True), 10)
+    assert {type(output) for output in first} == {Multicast, Deliver, SetTimer}
+    publication = make_publication(key, 2, b"b", opening=False)
+    onward, delivery = part.receive(2, publication, 20)
+    assert onward == Multicast((3, 4), publication)
+    assert delivery == Deliver(TOPIC, 99, 1, 2, b"b")
+    again = part.receive(2, make_publication(key, 3, b"c", opening=False), 30)[0]
+    assert isinstance(again, Multicast) and isinstance(onward, Multicast) and again.to is onward.to
+
+
+def test_what_comes_too_early_waits_for_what_comes_before() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.publish(1)
+    nodes.run(10)
+    nodes.drops = lambda sender, to, message: type(message) is Publication and message.sequence == 2
+    nodes.publish(1)
+    nodes.publish(1)
+    nodes.run(50)
+    assert nodes.sequences(2, 1) == [1]
+    nodes.drops = lambda sender, to, message: False
+    nodes.run(500)
+    assert nodes.sequences(2, 1) == [1, 2, 3]
+
+
+def test_the_last_publication_is_found_missing_although_none_follows() -> None:
+    nodes = Neighbourhood(CHAIN)
+    nodes.publish(1)
+    nodes.run(10)
+    nodes.drops = lambda sender, to, message: type(message) is Publication
+    nodes.publish(1)
+    nodes.run(100)
+    nodes.drops = lambda sender, to, message: False
+    nodes.run(2000)
+    assert all(nodes.sequences(node, 1) == [1, 2] for node in (2, 3, 4))
+
+
+def test_a_lost_announcement_is_repeated() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.publish(1)
+    nodes.run(10)
+    nodes.drops = lambda sender, to, message: True
+    nodes.publish(1)
+    nodes.run(1500)
+    nodes.drops = lambda sender, to, message: False
+    nodes.run(4000)
+    assert nodes.sequences(2, 1) == [1, 2]
+
+
+def test_neighbours_that_know_they_are_equally_far_fall_silent() -> None:
+    nodes = Neighbourhood(RING)
+    nodes.publish(1)
+    nodes.run(3000)
+    announced = nodes.sent[Announce]
+    assert announced <= 4 * len(RING)
+    nodes.run(5000)
+    assert nodes.sent[Announce] == announced
+
+
+def test_the_loss_of_a_branch_in_mid_stream_is_made_up_by_another_link() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 4), (1, 3), (3, 4)])
+    for _ in range(20):
+        nodes.publish(1)
+        nodes.run(5)
+    parent = next(other for one, other in [(4, 2), (4, 3)] if (other, one) in nodes.tree())
+    nodes.crash(parent)
+    for _ in range(20):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.refresh()
+    nodes.run(2000)
+    assert nodes.sequences(4, 1) == list(range(1, 41))
+    assert (5 - parent, 4) in nodes.tree()
+
+
+def test_a_publication_survives_its_publisher_once_one_neighbour_has_it() -> None:
+    nodes = Neighbourhood([(1, 2), (1, 3), (2, 4)])
+    nodes.publish(1)
+    nodes.run(10)
+    nodes.drops = lambda sender, to, message: to == 3 or (sender, to) == (2, 4)
+    nodes.publish(1)
+    nodes.run(5)
+    nodes.crash(1)
+    nodes.drops = lambda sender, to, message: False
+    nodes.link(3, 4)
+    nodes.run(3000)
+    assert all(nodes.sequences(node, 1) == [1, 2] for node in (2, 3, 4))
+
+
+def test_a_restarted_publisher_begins_a_stream_of_its_own_and_the_old_one_still_arrives() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    nodes.drops = lambda sender, to, message: to == 3
+    nodes.publish(1, b"old 1")
+    nodes.publish(1, b"old 2")
+    nodes.run(5)
+    nodes.crash(1)
+    nodes.refresh()
+    nodes.add(1, life=2)
+    nodes.link(1, 2)
+    nodes.publish(1, b"new 1")
+    nodes.run(50)
+    nodes.drops = lambda sender, to, message: False
+    nodes.run(5000)
+    assert nodes.sequences(3, 1, life=1) == [1, 2]
+    assert nodes.sequences(3, 1, life=2) == [1]
+    assert nodes.sequences(1, 1, life=2) == [1]
+
+
+def test_a_payload_that_is_too_large_is_refused() -> None:
+    nodes = Neighbourhood([(1, 2)], largest_payload=10)
+    nodes.publish(1, b"0123456789")
+    with pytest.raises(InvalidInput, match="11 bytes is too large: 10 at most"):
+        nodes.publish(1, b"0123456789a")
+    assert nodes.publish(1, b"") == 2
+
+
+def test_held_is_said_when_every_neighbour_on_the_tree_has_it() -> None:
+    nodes = Neighbourhood([(1, 2), (1, 3)])
+    nodes.drops = lambda sender, to, message: to == 3
+    nodes.publish(1)
+    nodes.run(1000)
+    assert nodes.held[1] == []
+    nodes.drops = lambda sender, to, message: False
+    nodes.run(5000)
+    assert [held.sequence for held in nodes.held[1]] == [1]
+    nodes.publish(1)
+    nodes.publish(1)
+    nodes.run(1000)
+    assert nodes.held[1][-1].sequence == 3
+
+
+def test_held_is_not_said_where_nobody_has_it_and_does_not_wait_for_the_lost() -> None:
+    nodes = Neighbourhood([(1, 2), (1, 3)])
+    nodes.drops = lambda sender, to, message: to == 3
+    nodes.crash(2)
+    nodes.refresh()
+    nodes.publish(1)
+    nodes.run(5000)
+    assert nodes.held[1] == []
+    nodes.add(2)
+    nodes.link(1, 2)
+    nodes.run(1000)
+    nodes.crash(3)
+    nodes.refresh()
+    nodes.run(1000)
+    assert [held.sequence for held in nodes.held[1]] == [1]
+
+
+def test_a_link_that_is_behind_gets_nothing_and_catches_up_in_batches() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)], batch_count=16)
+    nodes.publish(1)
+    nodes.run(100)
+    nodes.behind(2, 3)
+    sent = nodes.over[2, 3]
+    for _ in range(100):
+        nodes.publish(1)
+        nodes.run(3)
+    nodes.run(1000)
+    assert nodes.over[2, 3] == sent
+    most = 0
+
+    def watch(sender: int, to: int, message: object) -> bool:
+        nonlocal most
+        if to == 3 and type(message) is Publication:
+            most = max(most, message.sequence - len(nodes.sequences(3, 1)))
+        return False
+
+    nodes.drops = watch
+    nodes.ready(2, 3)
+    nodes.run(1000)
+    assert nodes.sequences(3, 1) == list(range(1, 102))
+    assert most <= 17
+
+
+def test_a_node_can_be_saved_with_what_it_keeps() -> None:
+    part = Dissemination(Ref(1, 1, ""), Config(), Outbox(1), _never)
+    topics = frozenset({TOPIC})
+    part.refresh(topics, topics, {2: (Ref(2, 1, ""), topics)}, 0)
+    part.publish(TOPIC, b"x", 0)
+    key = stream_key(TOPIC, 99, 1)
+    part.receive(2, make_publication(key, 1, b"a", opening=True), 10)
+    part.receive(2, make_publication(key, 3, b"c", opening=False), 10)
+    copy = pickle.loads(pickle.dumps(part))
+    assert copy.last_published(TOPIC) == 1
+    outputs = copy.receive(2, make_publication(key, 2, b"b", opening=False), 20)
+    assert [output.sequence for output in outputs if isinstance(output, Deliver)] == [2, 3]
+
+
+def _never(topic: int) -> bool:
+    return False

@@ -1,0 +1,320 @@
+"""What nodes keep of publications, how two of them make up for what either lacks, and what is said of the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neighbourhood import TOPIC, Neighbourhood
+from omen.protocol.publications import Announce, Publication, Pull
+from omen.protocol.windows import OVERHEAD
+
+SECOND = 1000
+NEVER = lambda sender, to, message: False  # noqa: E731
+
+
+def kept(nodes: Neighbourhood, node: int, topic: int = TOPIC) -> int:
+    return len(nodes.parts[node].carried[topic].order)
+
+
+def publish_many(nodes: Neighbourhood, node: int, count: int, payload: bytes = b"x") -> None:
+    for _ in range(count):
+        nodes.publish(node, payload)
+        nodes.run(2)
+
+
+def test_windows_are_bounded_by_count_bytes_and_age() -> None:
+    nodes = Neighbourhood([(1, 2)], window_count=10)
+    publish_many(nodes, 1, 30)
+    assert kept(nodes, 1) == kept(nodes, 2) == 10
+    nodes = Neighbourhood([(1, 2)], window_bytes=10 * (OVERHEAD + 129))
+    publish_many(nodes, 1, 30, bytes(100))
+    assert kept(nodes, 1) == kept(nodes, 2) == 10
+    nodes = Neighbourhood([(1, 2)])
+    publish_many(nodes, 1, 30)
+    nodes.run(75 * SECOND)
+    assert kept(nodes, 1) == kept(nodes, 2) == 0
+
+
+def test_one_publication_is_kept_however_large() -> None:
+    nodes = Neighbourhood([(1, 2)], window_bytes=100)
+    publish_many(nodes, 1, 3, bytes(1000))
+    assert kept(nodes, 1) == kept(nodes, 2) == 1
+
+
+def test_two_pieces_that_are_joined_tell_each_other_everything_since_the_cut() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3), (3, 4)])
+    publish_many(nodes, 1, 3)
+    publish_many(nodes, 4, 3)
+    nodes.run(1 * SECOND)
+    nodes.unlink(2, 3)
+    publish_many(nodes, 1, 300)
+    publish_many(nodes, 4, 300)
+    nodes.run(20 * SECOND)
+    nodes.link(2, 3)
+    nodes.run(1 * SECOND)
+    for node in range(1, 5):
+        assert nodes.sequences(node, 1) == nodes.sequences(node, 4) == list(range(1, 304))
+
+
+def test_a_publisher_that_was_not_known_before_the_cut_is_heard_from_its_first_word() -> None:
+    nodes = Neighbourhood([(1, 2), (3, 4)])
+    nodes.run(10 * SECOND)
+    publish_many(nodes, 1, 5)
+    nodes.run(10 * SECOND)
+    nodes.link(2, 3)
+    nodes.run(1 * SECOND)
+    assert nodes.sequences(4, 1) == [1, 2, 3, 4, 5]
+
+
+def test_what_the_window_no_longer_holds_is_delivered_as_a_gap() -> None:
+    nodes = Neighbourhood([(1, 2)], window_count=10, gap_attempts=4)
+    publish_many(nodes, 1, 5)
+    nodes.run(1 * SECOND)
+    nodes.unlink(1, 2)
+    publish_many(nodes, 1, 30)
+    nodes.link(1, 2)
+    publish_many(nodes, 1, 2)
+    nodes.run(5 * SECOND)
+    got = nodes.sequences(2, 1)
+    assert got[:5] == [1, 2, 3, 4, 5]
+    missing = [-sequence for sequence in got if sequence < 0]
+    assert missing == list(range(6, 6 + len(missing)))
+    assert got[5 + len(missing) :] == list(range(6 + len(missing), 38))
+    assert nodes.parts[2].gaps == 1
+    publish_many(nodes, 1, 2)
+    nodes.run(1 * SECOND)
+    assert nodes.sequences(2, 1)[-2:] == [38, 39]
+
+
+def test_a_gap_is_not_told_while_some_neighbour_has_what_is_missing() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)], gap_attempts=4)
+    publish_many(nodes, 1, 2)
+    nodes.drops = lambda sender, to, message: to == 3 and type(message) is Publication and message.sequence == 3
+    publish_many(nodes, 1, 3)
+    nodes.run(20 * SECOND)
+    assert nodes.sequences(3, 1) == [1, 2]
+    nodes.drops = NEVER
+    nodes.run(5 * SECOND)
+    assert nodes.sequences(3, 1) == [1, 2, 3, 4, 5]
+
+
+def test_a_stream_that_is_all_that_is_left_of_a_lost_publisher_ends_in_a_gap_for_those_who_missed_it() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)], window_count=4, gap_attempts=4)
+    publish_many(nodes, 1, 2)
+    nodes.run(1 * SECOND)
+    nodes.unlink(2, 3)
+    publish_many(nodes, 1, 10)
+    nodes.crash(1)
+    nodes.link(2, 3)
+    nodes.run(5 * SECOND)
+    assert nodes.sequences(3, 1) == [1, 2, *range(-3, -9, -1), 9, 10, 11, 12]
+
+
+def join(nodes: Neighbourhood, node: int, to: int, replay: bool = False) -> None:
+    nodes.waiting.add(node)
+    nodes.add(node)
+    if replay:
+        nodes.replay(node)
+    nodes.link(node, to)
+    nodes.run(500)
+    nodes.waiting.discard(node)
+    nodes.refresh()
+
+
+def test_a_newcomer_starts_at_what_comes_next_without_a_gap() -> None:
+    nodes = Neighbourhood([(1, 2)], window_count=20)
+    publish_many(nodes, 1, 50)
+    join(nodes, 3, 2)
+    assert nodes.given[3] == []
+    publish_many(nodes, 1, 3)
+    nodes.run(1 * SECOND)
+    assert nodes.sequences(3, 1) == [51, 52, 53]
+
+
+def test_a_newcomer_that_asks_gets_the_window() -> None:
+    nodes = Neighbourhood([(1, 2)], window_count=20)
+    publish_many(nodes, 1, 50)
+    join(nodes, 3, 2, replay=True)
+    assert nodes.sequences(3, 1) == list(range(31, 51))
+    publish_many(nodes, 1, 3)
+    assert nodes.sequences(3, 1) == list(range(31, 54))
+
+
+def test_a_newcomer_may_ask_later_as_long_as_nothing_was_delivered() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    publish_many(nodes, 1, 5)
+    join(nodes, 3, 2)
+    nodes.replay(3)
+    assert nodes.sequences(3, 1) == [1, 2, 3, 4, 5]
+    publish_many(nodes, 1, 1)
+    nodes.replay(3)
+    assert nodes.sequences(3, 1) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_newcomer_passes_on_what_it_did_not_deliver() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    publish_many(nodes, 1, 3)
+    nodes.run(1 * SECOND)
+    nodes.unlink(2, 3)
+    publish_many(nodes, 1, 3)
+    join(nodes, 4, 2)
+    nodes.link(4, 3)
+    nodes.run(1 * SECOND)
+    assert nodes.sequences(3, 1) == [1, 2, 3, 4, 5, 6]
+    assert nodes.given[4] == []
+
+
+def test_a_newcomer_with_several_links_pulls_the_window_once_and_sends_it_to_nobody() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3), (1, 3)])
+    publish_many(nodes, 1, 100)
+    nodes.run(1 * SECOND)
+    sent = nodes.sent[Publication]
+    nodes.waiting.add(4)
+    nodes.add(4)
+    for other in (1, 2, 3):
+        nodes.links.add(frozenset({4, other}))
+    nodes.refresh()
+    nodes.run(1 * SECOND)
+    assert kept(nodes, 4) == 100
+    assert nodes.sent[Publication] - sent <= 110
+
+
+def test_a_newcomer_while_publications_flow_misses_nothing_after_it_is_linked() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3), (1, 3)])
+    publish_many(nodes, 1, 20)
+    nodes.waiting.add(4)
+    nodes.add(4)
+    nodes.link(4, 3)
+    publish_many(nodes, 1, 5)
+    nodes.waiting.discard(4)
+    nodes.link(4, 2)
+    publish_many(nodes, 1, 20)
+    nodes.run(1 * SECOND)
+    got = nodes.sequences(4, 1)
+    assert got == list(range(got[0], 46))
+    assert got[0] <= 26
+
+
+def test_a_topic_given_up_is_passed_on_but_not_delivered_and_taken_up_again_comes_once() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    publish_many(nodes, 1, 3)
+    nodes.want(2, {TOPIC}, wanted=())
+    publish_many(nodes, 1, 3)
+    assert nodes.sequences(2, 1) == [1, 2, 3]
+    assert nodes.sequences(3, 1) == [1, 2, 3, 4, 5, 6]
+    nodes.want(2, {TOPIC})
+    publish_many(nodes, 1, 1)
+    assert nodes.sequences(2, 1) == [1, 2, 3, 7]
+    nodes.want(2, ())
+    nodes.run(1 * SECOND)
+    nodes.want(2, {TOPIC})
+    nodes.run(1 * SECOND)
+    publish_many(nodes, 1, 1)
+    nodes.run(1 * SECOND)
+    assert nodes.sequences(2, 1) == [1, 2, 3, 7, 8]
+
+
+def test_a_publisher_that_gives_a_topic_up_and_takes_it_up_again_goes_on_counting() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    publish_many(nodes, 1, 3)
+    nodes.want(1, ())
+    nodes.want(1, {TOPIC})
+    nodes.run(1 * SECOND)
+    assert nodes.publish(1) == 4
+    nodes.run(1 * SECOND)
+    assert nodes.sequences(2, 1) == [1, 2, 3, 4]
+
+
+def test_publishers_silent_for_long_are_forgotten_and_nothing_comes_twice() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)], window_age=6_000_000)
+    publish_many(nodes, 1, 3)
+    nodes.run(5 * SECOND)
+    nodes.add(4)
+    nodes.link(3, 4)
+    nodes.run(9 * SECOND)
+    assert all(not part.carried[TOPIC].streams for part in nodes.parts.values())
+    nodes.add(5)
+    nodes.link(4, 5)
+    nodes.run(5 * SECOND)
+    publish_many(nodes, 1, 2)
+    nodes.run(1 * SECOND)
+    assert nodes.sequences(2, 1) == nodes.sequences(3, 1) == [1, 2, 3, 4, 5]
+    assert nodes.sequences(5, 1) == [4, 5]
+
+
+def test_a_publisher_that_was_silent_for_long_leaves_no_gap_but_what_was_missed_before_is_told() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)], window_age=6_000_000, gap_attempts=4)
+    publish_many(nodes, 1, 2)
+    nodes.run(1 * SECOND)
+    nodes.unlink(2, 3)
+    publish_many(nodes, 1, 2)
+    nodes.run(7 * SECOND)
+    nodes.link(2, 3)
+    publish_many(nodes, 1, 2)
+    nodes.run(5 * SECOND)
+    assert nodes.sequences(2, 1) == [1, 2, 3, 4, 5, 6]
+    assert nodes.sequences(3, 1) == [1, 2, -3, -4, 5, 6]
+
+
+def test_no_more_streams_are_kept_than_there_is_room_for() -> None:
+    nodes = Neighbourhood([(1, 2)], streams=8)
+    for life in range(1, 30):
+        nodes.crash(1)
+        nodes.refresh()
+        nodes.add(1, life=life)
+        nodes.link(1, 2)
+        nodes.publish(1)
+        nodes.run(5)
+        assert nodes.sequences(2, 1, life=life) == [1]
+    assert len(nodes.parts[2].carried[TOPIC].streams) == 8
+
+
+def test_another_life_of_the_same_node_says_a_new_stream_and_keeps_the_old() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    nodes.drops = lambda sender, to, message: to == 3
+    publish_many(nodes, 1, 2)
+    nodes.lives[1] = 2
+    nodes.parts[1].me = nodes.ref(1)
+    nodes.refresh()
+    assert nodes.publish(1) == 1
+    nodes.drops = NEVER
+    nodes.run(5 * SECOND)
+    assert nodes.sequences(3, 1, life=1) == [1, 2]
+    assert nodes.sequences(3, 1, life=2) == [1]
+
+
+def test_a_link_that_only_one_end_saw_break_is_compared_by_both() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    publish_many(nodes, 1, 2)
+    nodes.run(3 * SECOND)
+    nodes.drops = lambda sender, to, message: True
+    publish_many(nodes, 1, 2)
+    publish_many(nodes, 2, 2)
+    nodes.run(100)
+    part = nodes.parts[2]
+    part.refresh(nodes.topics[2], nodes.wanted[2], {}, nodes.now)
+    nodes.drops = NEVER
+    nodes.refresh()
+    nodes.run(5 * SECOND)
+    assert nodes.sequences(2, 1) == [1, 2, 3, 4]
+    assert nodes.sequences(1, 2) == [1, 2]
+
+
+def test_many_streams_are_compared_in_few_messages() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.run(5 * SECOND)
+    for life in range(2, 60):
+        nodes.crash(1)
+        nodes.refresh()
+        nodes.add(1, life=life)
+        nodes.link(1, 2)
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(5 * SECOND)
+    before: dict[Any, int] = dict(nodes.sent)
+    nodes.add(3)
+    nodes.link(2, 3)
+    nodes.run(2 * SECOND)
+    assert len(nodes.given[3]) == 58
+    assert nodes.sent[Pull] - before.get(Pull, 0) <= 2
+    assert nodes.sent[Announce] - before[Announce] <= 8
