@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from bench import design, mend
+from bench import design, mend, sim
 from bench.measure import RESULTS, ROOT
 from bench.page import write_page
 
@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "design": design.measure,
     "mend": mend.measure,
     "pipeline": measure_pipeline,
+    "sim": sim.measure,
     "page": lambda: None,
 }
 

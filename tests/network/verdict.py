@@ -95,13 +95,10 @@ class Verdict:
         ]
 
 
-def judge(paths: Iterable[Path], ended: bool = True) -> Verdict:
-    """Every publication accepted by a survivor, at every survivor subscribed throughout: once, and in order.
-
-    `ended`: only who wrote its last line has survived; otherwise the run goes on, and everybody has so far.
-    """
+def judge(paths: Iterable[Path]) -> Verdict:
+    """Every publication accepted by a survivor, at every survivor subscribed throughout: once, and in order."""
     lives = [read_life(path) for path in sorted(paths)]
-    survivors = [life for life in lives if life.ended_well or not ended]
+    survivors = [life for life in lives if life.ended_well]
     verdict = Verdict(len(lives), len(survivors))
     for life in lives:
         verdict.delivered += sum(life.delivered.values())

@@ -12,6 +12,10 @@ from fractions import Fraction
 from omen.protocol.events import NodeId, Randomness, Topic
 
 Weights = Mapping[NodeId, int]
+Shared = Mapping[NodeId, Set[Topic]]
+"""Which topics a candidate has in common with the node to be covered."""
+Subscribers = Mapping[Topic, Sequence[NodeId]]
+"""The candidates that have a topic, in order."""
 
 
 def build_backups(
@@ -23,36 +27,37 @@ def build_backups(
     randomness: Randomness,
 ) -> list[NodeId]:
     """`coverage` disjoint covers of `topics` out of `candidates`, each as complete as the candidates allow."""
-    shared = {node: topics & theirs for node, theirs in candidates.items() if topics & theirs}
-    chosen: list[NodeId] = []
-    for _ in range(coverage):
-        cover = RULES[rule](topics, shared, weights, randomness)
-        if not cover:
-            break
-        chosen.extend(cover)
-        for node in cover:
-            del shared[node]
-    return sorted(chosen)
-
-
-def _cover_primal_dual(
-    topics: Set[Topic], shared: Mapping[NodeId, Set[Topic]], weights: Weights, randomness: Randomness, by_weight: bool
-) -> list[NodeId]:
-    """Pick an uncovered topic at random, then its lightest subscriber (or the one that covers most), until done."""
+    shared = {node: common for node, theirs in candidates.items() if (common := topics & theirs)}
     subscribers: dict[Topic, list[NodeId]] = {}
     for node in sorted(shared):
         for topic in shared[node]:
             subscribers.setdefault(topic, []).append(node)
+    chosen: list[NodeId] = []
+    for _ in range(coverage):
+        cover = RULES[rule](subscribers, shared, weights, randomness)
+        if not cover:
+            break
+        chosen.extend(cover)
+        for node in cover:
+            for topic in shared.pop(node):
+                subscribers[topic].remove(node)
+    return sorted(chosen)
+
+
+def _cover_primal_dual(
+    subscribers: Subscribers, shared: Shared, weights: Weights, randomness: Randomness, by_weight: bool
+) -> list[NodeId]:
+    """Pick an uncovered topic at random, then its lightest subscriber (or the one that covers most), until done."""
     weight = {node: weights.get(node, 0) for node in shared}
-    rest = sorted(topic for topic in topics if topic in subscribers)
+    rest = sorted(topic for topic, nodes in subscribers.items() if nodes)
     uncovered = set(rest)
     cover: list[NodeId] = []
     while rest:
         topic = rest[randomness.randrange(len(rest))]
         open_to = subscribers[topic]
         if by_weight:
-            best = min(open_to, key=lambda node: (weight[node], node))
-            price = weight[best]
+            price = min([weight[node] for node in open_to])
+            best = next(node for node in open_to if weight[node] == price)
             for node in open_to:
                 weight[node] -= price
         else:
@@ -64,10 +69,10 @@ def _cover_primal_dual(
 
 
 def _cover_greedily(
-    topics: Set[Topic], shared: Mapping[NodeId, Set[Topic]], weights: Weights, _: Randomness, by_weight: bool
+    subscribers: Subscribers, shared: Shared, weights: Weights, _: Randomness, by_weight: bool
 ) -> list[NodeId]:
     """Take the node with the least weight for each topic it newly covers (or the one that covers most), until done."""
-    uncovered = set(topics)
+    uncovered = {topic for topic, nodes in subscribers.items() if nodes}
     left = dict(shared)
     cover: list[NodeId] = []
     while uncovered and left:
@@ -84,7 +89,7 @@ def _cover_greedily(
     return cover
 
 
-_Rule = Callable[[Set[Topic], Mapping[NodeId, Set[Topic]], Weights, Randomness], Sequence[NodeId]]
+_Rule = Callable[[Subscribers, Shared, Weights, Randomness], Sequence[NodeId]]
 
 RULES: dict[str, _Rule] = {
     "pd-weight": lambda t, s, w, r: _cover_primal_dual(t, s, w, r, by_weight=True),

@@ -9,7 +9,10 @@ from omen.protocol.messages import Descriptor, Digest, Ref
 
 
 class Book:
-    """Bounded by `retain`: each round whoever is of no use to any part of the node is forgotten."""
+    """Bounded by `retain`: each round whoever is of no use to any part of the node is forgotten.
+
+    `version` counts the changes of `known`, for those who keep something made from it.
+    """
 
     def __init__(self, me: Descriptor, tombstone_life: Time) -> None:
         self.me = me
@@ -17,6 +20,7 @@ class Book:
         self.known: dict[NodeId, Descriptor] = {}
         self.topic_sets: dict[NodeId, frozenset[Topic]] = {}
         self.tombstones: dict[NodeId, tuple[int, Time]] = {}
+        self.version = 0
         self._tombstone_life = tombstone_life
 
     @property
@@ -48,13 +52,15 @@ class Book:
             self.forget(node)
 
     def forget(self, node: NodeId) -> None:
-        self.known.pop(node, None)
+        if self.known.pop(node, None) is not None:
+            self.version += 1
         self.topic_sets.pop(node, None)
 
     def expire(self, now: Time) -> None:
         """Let tombstones that have had their time go."""
-        for node in [node for node, (_, until) in self.tombstones.items() if until <= now]:
-            del self.tombstones[node]
+        if self.tombstones:
+            for node in [node for node, (_, until) in self.tombstones.items() if until <= now]:
+                del self.tombstones[node]
 
     def learn(self, descriptor: Descriptor) -> bool:
         """Take in a descriptor where it is newer; whether the node's topics were news."""
@@ -65,6 +71,7 @@ class Book:
         if known is not None and not is_newer(descriptor.digest, known.digest):
             return False
         self.known[ref.id] = descriptor
+        self.version += 1
         if known is not None and known.topics == descriptor.topics:
             return False
         self.topic_sets[ref.id] = frozenset(descriptor.topics)

@@ -19,15 +19,14 @@ TimerKey = Hashable
 Item = TypeVar("Item")
 
 
-class Received(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True, gc=False):
     """A message came in. `sender` is who the driver knows it is from. One a message: a struct is made fastest."""
 
     sender: NodeId
     message: Any
 
 
-@dataclass(frozen=True, slots=True)
-class TimerFired:
+class TimerFired(msgspec.Struct, frozen=True, gc=False):
     key: TimerKey
 
 
@@ -85,15 +84,13 @@ Command = Subscribe | Depart | Publish | Replay
 Input = Received | TimerFired | PeerLost | LinkBehind | LinkReady | Command
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(msgspec.Struct, frozen=True, gc=False):
     to: NodeId
     address: str
     message: Any
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(msgspec.Struct, frozen=True, gc=False):
     """Fire `key` after `delay`; setting a key again replaces it."""
 
     key: TimerKey

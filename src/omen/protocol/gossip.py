@@ -14,9 +14,17 @@ from omen.protocol.ring import Ring
 from omen.protocol.sampling import Sampling
 from omen.protocol.views import Views
 
+FAMILIAR_AT_MOST = 2048
+LONGEST_REST = 8
+
 
 class Gossip:
-    """Swaps what it knows with peers from ring and view; `ring_changed`: somebody nearer on the circle came up."""
+    """Swaps what it knows with peers from ring and view; `ring_changed`: somebody nearer on the circle came up.
+
+    `rest` is how many intervals of T_wait pass until the next exchange. Alg. 3 has one in each; here a node whose views
+    are all ready, and around which nothing has changed, doubles the time up to `LONGEST_REST` intervals, and goes back
+    to one as soon as a view needs others. Whoever is asked answers at once all the same.
+    """
 
     def __init__(
         self,
@@ -38,8 +46,15 @@ class Gossip:
         self._random = randomness
         self._out = out
         self.ring_changed = False
+        self.rest = 1
         self.on_reborn: Callable[[Ref], None] = _ignore
         self.on_myself: Callable[[Digest], None] = _ignore
+        self._familiar: set[Digest] = set()
+        self._familiar_at: tuple[int, int, bool] | None = None
+        self._kept_at: tuple[int, int, int, int] | None = None
+        self._near: frozenset[NodeId] = frozenset()
+        self._partners: list[NodeId] = []
+        self._digests: tuple[Digest, ...] = ()
 
     def exchange(self) -> None:
         """Once a round: shuffle, swap digests with a peer from ring or view, forget who is of no use."""
@@ -50,8 +65,10 @@ class Gossip:
         if partner is not None:
             self.offer(partner)
         self.fetch_predecessors()
+        self._look_around()
         if not self._config.global_view:
-            self._book.retain({*self._ring.members, *self._links.links, *self._views.get_view()})
+            self._book.retain({*self._near, *self._links.links})
+        self.rest = min(2 * self.rest, LONGEST_REST) if self._views.are_ready() else 1
 
     def offer(self, to: Ref) -> None:
         """Open an exchange."""
@@ -65,43 +82,37 @@ class Gossip:
         if self._ring.consider(ref):
             self.ring_changed = True
 
+    def _look_around(self) -> None:
+        """Everybody of the view and on the ring, and their digests: anew only where something has changed."""
+        stamp = (self._book.version, self._views.version, self._ring.version, self._links.version)
+        if stamp == self._kept_at and not self._config.global_view:
+            return
+        self._kept_at = stamp
+        known, members = self._book.known, self._ring.members
+        view = self._views.get_view()
+        self._near = frozenset((*view, *members))
+        self._partners = sorted(node for node in view if node in known)
+        self._digests = (
+            *(known[node].digest for node in sorted(self._near) if node in known),
+            *(Digest(members[node], 0, 0) for node in sorted(members) if node not in known),
+        )
+
     def _choose_partner(self) -> Ref | None:
-        ring = sorted(self._ring.members)
-        view = sorted(node for node in self._views.get_view() if node in self._book.known)
+        self._look_around()
+        ring, view = self._ring.members, self._partners
         if view and (not ring or self._random.randrange(2)):
             return self._book.known[view[self._random.randrange(len(view))]].digest.ref
-        return self._ring.members[ring[self._random.randrange(len(ring))]] if ring else None
+        return ring[sorted(ring)[self._random.randrange(len(ring))]] if ring else None
 
     def _buffer(self) -> tuple[Digest, ...]:
         """Self, view and random sample (Alg. 3 line 3), each as a digest."""
-        nodes = {*self._views.get_view(), *self._ring.members}
-        known = self._book.known
-        digests = [known[node].digest for node in sorted(nodes) if node in known]
-        have = {digest.ref.id for digest in digests}
-        strangers = [
-            *(ref for node, ref in sorted(self._ring.members.items()) if node not in have),
-            *(ref for node, (ref, _) in sorted(self._sampling.view.items()) if node not in have and node not in nodes),
-        ]
-        return (self._book.me.digest, *digests, *(Digest(ref, 0, 0) for ref in strangers))
+        self._look_around()
+        near = self._near
+        strangers = [Digest(ref, 0, 0) for node, (ref, _) in self._sampling.view.items() if node not in near]
+        return (self._book.me.digest, *self._digests, *strangers)
 
     def on_offer(self, sender: NodeId, message: Offer) -> None:
-        want: list[NodeId] = []
-        known, me = self._book.known, self._book.id
-        curious = self._views.is_unsettled()
-        for digest in message.digests:
-            ref = digest.ref
-            node = ref.id
-            if node == me:
-                self.on_myself(digest)
-                continue
-            if self._ring.reaches(node):
-                self.meet(ref)
-            have = known.get(node)
-            if have is not None:
-                if have.digest is not digest and is_newer(digest, have.digest) and not self._book.is_dead(ref):
-                    want.append(node)
-            elif (self._is_useful(node) or (curious and self._views.is_unseen(digest))) and self._book.lacks(digest):
-                want.append(node)
+        want = self._look_through(message.digests)
         reply_to = message.digests[0].ref if message.digests else None
         if reply_to is None or reply_to.id != sender:
             return
@@ -111,8 +122,36 @@ class Gossip:
             self._out.send(reply_to, Want(self._book.ref, tuple(want)))
         self._give(reply_to, message.want)
 
-    def _is_useful(self, node: NodeId) -> bool:
-        return node in self._ring.members or node in self._links.links
+    def _look_through(self, digests: Iterable[Digest]) -> list[NodeId]:
+        """Meet whoever stands near; whose descriptors to ask for.
+
+        A digest that was of no use is passed over when it comes again, until ring, links or curiosity have changed.
+        """
+        curious = self._views.is_unsettled()
+        stamp = (self._ring.version, self._links.version, curious)
+        if stamp != self._familiar_at or len(self._familiar) > FAMILIAR_AT_MOST:
+            self._familiar, self._familiar_at = set(), stamp
+        familiar, ring, known, me = self._familiar, self._ring, self._book.known, self._book.id
+        want: list[NodeId] = []
+        for digest in [digest for digest in digests if digest not in familiar]:
+            ref = digest.ref
+            node = ref.id
+            if node == me:
+                self.on_myself(digest)
+                continue
+            if ring.reaches(node):
+                self.meet(ref)
+            have = known.get(node)
+            if have is not None:
+                wanted = is_newer(digest, have.digest) and not self._book.is_dead(ref)
+            else:
+                useful = node in ring.members or node in self._links.links
+                wanted = (useful or (curious and self._views.is_unseen(digest))) and self._book.lacks(digest)
+            if wanted:
+                want.append(node)
+            else:
+                familiar.add(digest)
+        return want
 
     def on_want(self, message: Want) -> None:
         self._give(message.asker, message.ids)

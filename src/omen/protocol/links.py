@@ -34,6 +34,12 @@ class Links:
         self.successors: tuple[Ref, ...] = ()
         self.changed = False
         self.came_up: list[NodeId] = []
+        self.version = 0
+
+    def note_change(self) -> None:
+        """Who this node says its neighbours are may have changed."""
+        self.changed = True
+        self.version += 1
 
     def neighbours(self) -> tuple[Ref, ...]:
         """Who this node says its neighbours are: planned links count at once."""
@@ -50,7 +56,7 @@ class Links:
     def preset(self, ref: Ref, successors: tuple[Ref, ...]) -> None:
         """A link that exists from the beginning, agreed by both."""
         self.links[ref.id] = Link(ref, UP, successors)
-        self.changed = True
+        self.note_change()
 
     def plan(self, ref: Ref) -> None:
         """This link is to be: count it in, and make it."""
@@ -62,7 +68,7 @@ class Links:
                 self._open(link)
             return
         link = self.links[ref.id] = Link(ref, PLANNED)
-        self.changed = True
+        self.note_change()
         if self._book.id < ref.id:
             self._open(link)
         else:
@@ -72,14 +78,14 @@ class Links:
         """Take a link down from this end."""
         link = self.links.pop(node, None)
         if link is not None:
-            self.changed = True
+            self.note_change()
             self._out.send(link.ref, LinkClose(self._book.ref.incarnation))
 
     def drop(self, node: NodeId) -> Link | None:
         """The far end is gone."""
         link = self.links.pop(node, None)
         if link is not None:
-            self.changed = True
+            self.note_change()
         return link
 
     def fade(self, node: NodeId) -> None:
@@ -106,7 +112,7 @@ class Links:
             return
         if link is None or link.ref.incarnation < ref.incarnation:
             link = self.links[ref.id] = Link(ref, ACCEPTED)
-            self.changed = True
+            self.note_change()
         elif link.state != UP:
             link.state = ACCEPTED
         link.successors = message.successors
@@ -138,7 +144,7 @@ class Links:
         link = self.links.get(sender)
         if link is not None and link.ref.incarnation == message.incarnation:
             del self.links[sender]
-            self.changed = True
+            self.note_change()
 
     def on_timer(self, node: NodeId) -> None:
         """Say it again, a few times; then give the link up."""

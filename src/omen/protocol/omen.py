@@ -110,6 +110,7 @@ class OmenNode:
         self._told: set[NodeId] = set()
         self._told_digest = Digest(ref, 0, 0)
         self._offset = 0
+        self._paced_at = 0
         self._handlers = build_handlers(self)
         self._door = Door(book, self.membership, self.coordinator, frozenset(self._handlers))
 
@@ -282,7 +283,7 @@ class OmenNode:
         """Once in each interval of T_wait (Alg. 3)."""
         self.membership.expire(self.now)
         self.gossip.exchange()
-        self._set_round_timer(self.config.gossip_period - self._offset)
+        self._set_round_timer(self.config.gossip_period * self.gossip.rest - self._offset)
 
     def _set_round_timer(self, to_next_interval: Time) -> None:
         """A random time in the next interval (Alg. 3 line 1)."""
@@ -373,6 +374,15 @@ class OmenNode:
             self._describe()
             self._keep_connections()
             self._tell_status()
+        if self.views.version != self._paced_at:
+            self._paced_at = self.views.version
+            self._hurry()
+
+    def _hurry(self) -> None:
+        """Rest no longer where a view needs others."""
+        if self.gossip.rest > 1 and not self.views.are_ready():
+            self.gossip.rest = 1
+            self._set_round_timer(0)
 
     def _tell_status(self) -> None:
         """Successors hear of every change; neighbours of changed successors or topics, to report and link by."""

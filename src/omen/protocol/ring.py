@@ -12,7 +12,7 @@ SPARE = 2  # kept beyond L on either side, so that a loss is filled at once
 
 
 class Ring:
-    """Keeps `members`, the references of the nodes nearest on either side."""
+    """Keeps `members`, the references of the nodes nearest on either side; `version` counts their changes."""
 
     def __init__(self, book: Book, config: Config) -> None:
         self._book = book
@@ -22,6 +22,7 @@ class Ring:
         self.members: dict[NodeId, Ref] = {}
         self.predecessors: list[NodeId] = []
         self.successors: list[NodeId] = []
+        self.version = 0
 
     def consider(self, ref: Ref) -> bool:
         """Take in a node if it stands nearer than one that is kept; whether anything changed."""
@@ -31,6 +32,7 @@ class Ring:
         if present is not None:
             if ref.incarnation > present.incarnation:
                 self.members[ref.id] = ref
+                self.version += 1
             return False
         self.members[ref.id] = ref
         self._arrange()
@@ -78,6 +80,7 @@ class Ring:
         return nearest_after(place, (*self.members, self._book.id), self._config.resilience)
 
     def _arrange(self) -> None:
+        self.version += 1
         room = self._config.resilience + SPARE
         me = self._book.id
         self.predecessors = nearest_before(me, self.members, room)

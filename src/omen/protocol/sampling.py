@@ -57,9 +57,9 @@ class Sampling:
         self._given_away = []
 
     def _draw(self, count: int) -> tuple[tuple[Ref, int], ...]:
-        nodes = sorted(self.view)
+        nodes = list(self.view)
         if len(nodes) > count:
-            nodes = sorted(self._random.sample(nodes, count))
+            nodes = self._random.sample(nodes, count)
         return tuple(self.view[node] for node in nodes)
 
     def _merge(self, entries: tuple[tuple[Ref, int], ...], given_away: list[NodeId]) -> None:

@@ -28,7 +28,10 @@ class Shadow:
 
 
 class Views:
-    """Keeps a `Shadow` for each predecessor and for each lost node whose event is still open; never more than 2L."""
+    """Keeps a `Shadow` for each predecessor and for each lost node whose event is still open; never more than 2L.
+
+    `version` counts the changes of who is followed and who is a backup.
+    """
 
     def __init__(self, book: Book, config: Config, randomness: Randomness) -> None:
         self._book = book
@@ -36,6 +39,7 @@ class Views:
         self._random = randomness
         self.shadows: dict[NodeId, Shadow] = {}
         self.seen: dict[NodeId, tuple[int, int]] = {}
+        self.version = 0
         self.registry: Registry | None = None
         self._read = 0
 
@@ -46,6 +50,7 @@ class Views:
             del self.shadows[node]
         for node in wanted:
             self.shadows.setdefault(node, Shadow())
+        self.version += 1
 
     def get_view(self) -> set[NodeId]:
         """All local view: backups and neighbours of the nodes followed (Alg. 4)."""
@@ -68,13 +73,20 @@ class Views:
             return shadow.quiet >= self._config.ready_rounds
         return not shadow.lacking or shadow.quiet >= self._config.ready_rounds
 
+    def are_ready(self) -> bool:
+        """Whether R(v') holds for every node followed."""
+        return all(self.is_ready(node) for node in self.shadows)
+
     def is_unsettled(self) -> bool:
         """Whether some backup set could still be better, so that unknown nodes are worth a look."""
         return any(shadow.lacking or not shadow.topics for shadow in self.shadows.values())
 
     def is_unseen(self, digest: Digest) -> bool:
-        """Whether a node's topics were not looked at before."""
-        return self.seen.get(digest.ref.id) != (digest.ref.incarnation, digest.topics_version)
+        """Whether a node's topics were not looked at before. Version 0: whoever named it does not know them either."""
+        life, version = self.seen.get(digest.ref.id, (0, 0))
+        if not digest.topics_version:
+            return life < digest.ref.incarnation
+        return (life, version) != (digest.ref.incarnation, digest.topics_version)
 
     def remember_seen(self, digest: Digest) -> None:
         if len(self.seen) >= SEEN_AT_MOST:
@@ -96,7 +108,8 @@ class Views:
                 if followed == node or node in shadow.backups:
                     shadow.stale = True
                 elif not shadow.lacking.isdisjoint(topics):
-                    shadow.quiet = 0
+                    if not self.is_ready(followed):
+                        shadow.quiet = 0
                     self._admit(shadow, node)
 
     def note_loss(self, node: NodeId) -> None:
@@ -145,8 +158,10 @@ class Views:
         for backup in chosen:
             self._admit(shadow, backup)
         shadow.stale = False
+        self.version += 1
 
     def _admit(self, shadow: Shadow, node: NodeId) -> None:
+        self.version += 1
         shadow.backups.append(node)
         for topic in shadow.topics & self._book.topics_of(node):
             shadow.counts[topic] += 1

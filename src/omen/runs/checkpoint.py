@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ class Saved(msgspec.Struct):
 class Checkpoint:
     """A file that is replaced now and then while a replay runs, and is removed when it ends.
 
-    One that belongs to another replay (other inputs or options) or that cannot be read is not gone on from, nor removed
-    unless it was replaced.
+    One that belongs to another replay (other inputs or options) or to another user, or that cannot be read, is not gone
+    on from, nor removed unless it was replaced.
     """
 
     def __init__(self, path: str | Path, every_s: float) -> None:
@@ -49,6 +50,8 @@ class Checkpoint:
 
     def load(self, fingerprint: str) -> Saved | None:
         try:
+            if hasattr(os, "getuid") and self.path.stat().st_uid != os.getuid():
+                return None
             saved = msgspec.msgpack.decode(self.path.read_bytes(), type=Saved)
         except (OSError, msgspec.DecodeError):
             return None
@@ -68,10 +71,11 @@ class Checkpoint:
         columns: Mapping[str, bytes],
         judged: int,
         broken: Iterable[tuple[int, int]],
-        system: bytes,
+        system: Callable[[], bytes],
     ) -> None:
+        """`system` gives the state of the system; what that takes counts as well."""
         started = time.monotonic()
-        saved = Saved(_FORMAT, fingerprint, position, dict(columns), judged, list(broken), system)
+        saved = Saved(_FORMAT, fingerprint, position, dict(columns), judged, list(broken), system())
         with replace_file(self.path) as aside:
             aside.write_bytes(msgspec.msgpack.encode(saved))
         self._ours = True

@@ -190,7 +190,7 @@ def replay(
             progress(run.position)
         if checkpoint and checkpoint.due and run.position < len(events):
             columns = run.records.save(run.position)
-            checkpoint.save(mark, run.position, columns, run.judged, run.broken, run.system.save())
+            checkpoint.save(mark, run.position, columns, run.judged, run.broken, run.system.save)
     if verify == "end" or (verify == "every" and not events):
         _judge(run, positions)
     interests, links = run.system.snapshot()

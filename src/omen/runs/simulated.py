@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from omen.churn import Crash, Event, Join, Resubscribe
+from omen.errors import InvalidInput
 from omen.interests import Interests, Label
 from omen.mend.choosing import choose_links
 from omen.overlay import Overlay
@@ -75,7 +79,9 @@ class SimulatedSystem:
         self._time_s: float | None = None
         self._handled: dict[EventId, tuple[Time, int]] = {}
         self.world.listeners.append(self._listen)
+        _collect_seldom(self)
         self.world.run_until(WARM_UP_ROUNDS * self._config.gossip_period)
+        self._links = self.population.links()
 
     def _listen(self, _node: NodeId, output: Notify, now: Time) -> None:
         if output.what == "handled":
@@ -90,14 +96,14 @@ class SimulatedSystem:
         self._pass_time(events)
         started = self.world.now
         before = (self._engine.seconds, self._messages(), self._bytes())
-        links = self.population.links()
         expected: list[list[EventId]] = []
         for wave in _waves(events, self._config.resilience):
             if expected:
                 self.world.run_until(self.world.now + self._config.gossip_period)
             expected.extend(self._inject(event) for event in wave)
         self._wait([key for keys in expected for key in keys])
-        now = self.population.links()
+        links, now = self._links, self.population.links()
+        self._links = now
         degrees = _degrees(now, len(self.population.members()))
         outcomes = [self._outcome(event, keys, started, degrees) for event, keys in zip(events, expected, strict=True)]
         last = outcomes[-1]
@@ -175,7 +181,17 @@ class SimulatedSystem:
         return self.population.snapshot()
 
     def save(self) -> bytes:
-        raise NotImplementedError("a simulated world is not saved: a replay of it starts over")
+        """The whole world, nodes and generators included, as a pickle."""
+        return pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def restore_omen(data: bytes) -> SimulatedSystem:
+    """Go on from what was saved. A pickle can do anything: a checkpoint is only read where it is the user's own."""
+    system = pickle.loads(data)
+    if not isinstance(system, SimulatedSystem):
+        raise InvalidInput("the checkpoint does not hold a simulated system")
+    _collect_seldom(system)
+    return system
 
 
 def build_omen(
@@ -189,6 +205,14 @@ def build_omen(
     if overlay is None:
         overlay = design_overlay(interests, "low-oda", rho=options["rho"])
     return SimulatedSystem(interests, overlay, workload, options, global_view)
+
+
+def _collect_seldom(system: SimulatedSystem) -> None:
+    """As long as there is this system, look for cyclic garbage seldom: of a world next to nothing is in cycles, and
+    every search goes through millions of things.
+    """
+    weakref.finalize(system, gc.set_threshold, *gc.get_threshold())
+    gc.set_threshold(1_000_000, 10, 10)
 
 
 def _waves(events: Sequence[Event], most: int) -> Iterator[list[Event]]:

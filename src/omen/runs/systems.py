@@ -123,6 +123,12 @@ def _restore(name: str, data: bytes, workload: Interests, options: Mapping[str, 
     return MaintainedSystem(mend.resume_maintainer(name, decode_snapshot(data), workload=workload, **options))
 
 
+def _restore_omen(data: bytes, workload: Interests, options: Mapping[str, Any]) -> System:
+    from omen.runs.simulated import restore_omen
+
+    return restore_omen(data)
+
+
 def _build_omen(
     global_view: bool, interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
 ) -> System:
@@ -134,7 +140,7 @@ def _build_omen(
 OMEN = SystemKind(
     "omen",
     partial(_build_omen, False),
-    None,
+    _restore_omen,
     (
         mend_options.RHO,
         replace(mend_options.LAMBDA, default=5),

@@ -93,8 +93,7 @@ class Monitors:
     def broken_topics(self) -> list[Label]:
         """The topics that are split at present."""
         verdict = check_overlay(*self.population.snapshot())
-        names = self.population.topic_labels
-        return sorted((names[int(topic.topic) % (1 << 64)] for topic in verdict.broken), key=str)
+        return sorted((topic.topic for topic in verdict.broken), key=str)
 
     @property
     def is_settled(self) -> bool:

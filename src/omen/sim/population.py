@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from omen.interests import Interests, Label, label_array, label_keys
 from omen.overlay import Overlay
 from omen.protocol.circle import nearest_after, nearest_before, place_of
 from omen.protocol.config import Config
 from omen.protocol.events import Depart, Engine, NodeId, Subscribe, Topic
+from omen.protocol.links import UP
 from omen.protocol.messages import Descriptor, Digest, Ref
 from omen.protocol.omen import OmenNode
 from omen.protocol.registry import Registry
 from omen.protocol.ring import SPARE
-from omen.sim.world import World, generator_for
+from omen.sim.world import NOBODY, World, generator_for
 
 
 class Population:
@@ -36,6 +38,10 @@ class Population:
         self._places = dict(places or {})
         self._lives: dict[NodeId, int] = {}
         self._wanted: dict[NodeId, set[Topic]] = {}
+        self._codes: dict[NodeId, tuple[tuple[Topic, ...], npt.NDArray[np.int64]]] = {}
+        self._topics = label_array([], "topic")
+        self._code_of: dict[Topic, int] = {}
+        self._last_busy = NOBODY
         self._random = generator_for(world.seed, "population")
         self.registry = Registry() if config.global_view else None
 
@@ -152,34 +158,70 @@ class Population:
 
     def links(self) -> set[tuple[NodeId, NodeId]]:
         """The links both ends agree on."""
-        alive = set(self.members())
+        links = {node: self.cores[node].links.links for node in self.members()}
         return {
             (node, other)
-            for node in alive
-            for other in self.cores[node].links.up()
-            if node < other and other in alive and self.cores[other].links.is_up(node)
+            for node, theirs in links.items()
+            for other, link in theirs.items()
+            if node < other
+            and link.state == UP
+            and other in links
+            and (back := links[other].get(node)) is not None
+            and back.state == UP
         }
 
     def snapshot(self) -> tuple[Interests, Overlay]:
-        """What a judge should see."""
+        """What a judge should see: topics that anybody wants at present, and links that both ends agree on."""
+        self._index_topics()
         members = self.members()
         labels = label_array([self.labels[node] for node in members], "node")
         order = np.argsort(labels, kind="stable")
         codes = {members[int(position)]: code for code, position in enumerate(order)}
         labels = labels[order]
-        pairs = [(codes[node], topic) for node in members for topic in self.cores[node].book.me.topics]
-        topics = sorted({topic for _, topic in pairs})
-        topic_codes = {topic: code for code, topic in enumerate(topics)}
+        wanted = [self._topic_codes(self.cores[members[int(position)]]) for position in order]
+        sizes = [topics.size for topics in wanted]
+        topic_codes = np.concatenate(wanted) if wanted else np.zeros(0, dtype=np.int64)
+        present = np.bincount(topic_codes, minlength=self._topics.size) > 0
         interests = Interests.from_codes(
             labels,
-            np.array(topics, dtype=np.uint64).view(np.int64),
-            np.array([node for node, _ in pairs], dtype=np.int64),
-            np.array([topic_codes[topic] for _, topic in pairs], dtype=np.int64),
+            self._topics[present],
+            np.repeat(np.arange(len(members)), sizes),
+            (np.cumsum(present) - 1)[topic_codes],
         )
         links = [(codes[u], codes[v]) for u, v in self.links()]
         ends = np.array(links, dtype=np.int64).reshape(-1, 2)
         return interests, Overlay.from_codes(labels, ends[:, 0], ends[:, 1])
 
+    def _index_topics(self) -> None:
+        if len(self._code_of) == len(self.topic_labels):
+            return
+        keys = list(self.topic_labels)
+        labels = label_array([self.topic_labels[key] for key in keys], "topic")
+        order = np.argsort(labels, kind="stable")
+        self._topics = labels[order]
+        self._code_of = {keys[int(position)]: code for code, position in enumerate(order)}
+        self._codes.clear()
+
+    def _topic_codes(self, core: OmenNode) -> npt.NDArray[np.int64]:
+        """The topics of a node as codes: counted again only when they have changed."""
+        topics = core.book.me.topics
+        kept = self._codes.get(core.book.id)
+        if kept is None or kept[0] is not topics:
+            codes = np.array([self._code_of[topic] for topic in topics], dtype=np.int64)
+            kept = self._codes[core.book.id] = (topics, codes)
+        return kept[1]
+
     def is_busy(self) -> bool:
-        """Whether anybody still has something to mend, to make or to report."""
-        return any(self.cores[node].is_busy for node in self.members())
+        """Whether anybody still has something to mend, to make or to report. Whoever had when last asked goes first."""
+        place = self.world.places.get(self._last_busy)
+        if place is not None and place.alive and _is_at_work(self.cores[self._last_busy]):
+            return True
+        for node, place in self.world.places.items():
+            if place.alive and _is_at_work(self.cores[node]):
+                self._last_busy = node
+                return True
+        return False
+
+
+def _is_at_work(core: OmenNode) -> bool:
+    return core.is_busy and not core.stopped

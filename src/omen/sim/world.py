@@ -277,7 +277,7 @@ class World:
         if target is None or not target.alive:
             self._drop(node, to, message, "nobody there")
             return
-        if self._is_cut(node, to) or (node, to) in self._muted:
+        if (self._sides and self._is_cut(node, to)) or (self._muted and (node, to) in self._muted):
             self._drop(node, to, message, "cut off")
             return
         network = self.network
