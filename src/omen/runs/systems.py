@@ -15,6 +15,7 @@ from omen.design.options import Option, suggest
 from omen.errors import InvalidInput
 from omen.mend import options as mend_options
 from omen.mend.options import Setting, resolve
+from omen.runs import spidercast as spider_options
 
 if TYPE_CHECKING:
     from omen.churn import Event
@@ -137,6 +138,8 @@ def _build_omen(
     return build_omen(interests, overlay, workload, options, global_view)
 
 
+GAP_ROUNDS = Option("gap_rounds", int, 1, 0, 1_000_000, "gossip rounds that a gap of the trace is cut to")
+
 OMEN = SystemKind(
     "omen",
     partial(_build_omen, False),
@@ -150,7 +153,7 @@ OMEN = SystemKind(
         Option("removals", int, 5, 0, 1000, "links inside S that may be taken down with a repair, where not needed"),
         mend_options.SEED,
         Option("resilience", int, 3, 1, 64, "L: concurrent losses survived, predecessors and successors kept"),
-        Option("gap_rounds", int, 1, 0, 1_000_000, "gossip rounds that a gap of the trace is cut to"),
+        GAP_ROUNDS,
     ),
     "the nodes mend by themselves, in the simulator",
     "Chen, Vitenberg, Jacobsen 2016",
@@ -163,12 +166,38 @@ OMEN_G = replace(
     summary="the same with a global view at each node, for comparing",
 )
 
+
+def _build_spidercast(
+    interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
+) -> System:
+    from omen.runs.simulated_spidercast import build_spidercast
+
+    return build_spidercast(interests, overlay, workload, options)
+
+
+SPIDERCAST = SystemKind(
+    "spidercast",
+    _build_spidercast,
+    None,
+    (
+        spider_options.KG,
+        replace(spider_options.KR, default=1),
+        spider_options.ADAPTIVE,
+        spider_options.VIEW,
+        mend_options.RHO,
+        mend_options.SEED,
+        GAP_ROUNDS,
+    ),
+    "the nodes cover their topics by themselves, in the simulator; promises nothing",
+    "Chockler, Melamed, Tock, Vitenberg 2007",
+)
+
 SYSTEMS: dict[str, SystemKind] = {
     kind.name: SystemKind(
         kind.name, partial(_build, kind.name), partial(_restore, kind.name), kind.options, kind.summary, kind.paper
     )
     for kind in mend.MAINTAINERS.values()
-} | {OMEN.name: OMEN, OMEN_G.name: OMEN_G}
+} | {OMEN.name: OMEN, OMEN_G.name: OMEN_G, SPIDERCAST.name: SPIDERCAST}
 
 
 def find_system(name: str) -> SystemKind:

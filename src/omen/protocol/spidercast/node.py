@@ -62,11 +62,11 @@ class SpiderNode:
         self._random = randomness
         self._beating = False
         self._beats = 0
-        self._announced: list[Told] = [(0, 0, 0), (0, 0, 0)]
         self._uses: dict[NodeId, int] = {}
         self.tasks = tuple(
             Task(number, self.me, config, view, randomness, self.out, self._note_link) for number in (GREEDY, RANDOM)
         )
+        self._announced: list[Told] = [task.state for task in self.tasks]
         self._handlers: dict[type, Callable[[NodeId, Any, Time], None]] = {
             Connect: lambda _, message, now: self.tasks[message.task].on_connect(message),
             ConnectOk: lambda _, message, now: self.tasks[message.task].on_connect_ok(message),

@@ -1,0 +1,96 @@
+"""One SpiderCast node with a hand-made membership, for tests of single lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from omen.protocol.events import Input, Output, Received, Send, SetTimer, Time, TimerFired
+from omen.protocol.messages import Ref
+from omen.protocol.spidercast.config import SpiderConfig, coverage
+from omen.protocol.spidercast.messages import Connect, ConnectOk, Heartbeat
+from omen.protocol.spidercast.node import SpiderNode
+from reference.spidercast import best_candidates, random_candidates
+
+ME = 1
+
+
+def ref(node: int, incarnation: int = 1) -> Ref:
+    return Ref(node, incarnation, "")
+
+
+@dataclass
+class PlainView:
+    """Fig. 5, literally, over a dict. Keeps what it was asked."""
+
+    interests: dict[int, set[int]]
+    version: int = 1
+    asked: list[tuple[str, tuple[int, ...], frozenset[int]]] = field(default_factory=list)
+
+    def choose(self, rule: str, uncovered: Sequence[int], excluded: Iterable[int], word: int) -> Ref | None:
+        barred = {ME, *excluded}
+        self.asked.append((rule, tuple(uncovered), frozenset(barred)))
+        if rule == "anybody":
+            found = self.interests.keys() - barred
+        else:
+            among = best_candidates if rule in ("greedy", "similar") else random_candidates
+            found = among(self.interests, barred, uncovered)
+        return ref(sorted(found)[word % len(found)]) if found else None
+
+
+class Bench:
+    """A node on the bench: what it is told, what it sends."""
+
+    def __init__(
+        self,
+        topics: Iterable[int],
+        view: dict[int, set[int]] | None = None,
+        config: SpiderConfig | None = None,
+        **settings: Any,
+    ) -> None:
+        self.view = PlainView(view or {})
+        self.config = config or SpiderConfig(coverage(3, 0), **settings)
+        self.node = SpiderNode(ref(ME), topics, self.config, Random(1), self.view)
+        self.now: Time = 0
+        self.outputs: list[Output] = []
+        self.task = self.node.tasks[0]
+
+    def tell(self, event: Input) -> list[Any]:
+        """The messages it sends upon this."""
+        self.outputs = list(self.node.handle(event, self.now))
+        return [(output.to, output.message) for output in self.outputs if isinstance(output, Send)]
+
+    def hear(self, sender: int, message: Any) -> list[Any]:
+        return self.tell(Received(sender, message))
+
+    def loop(self, task: int = 0) -> list[Any]:
+        """One iteration of MAINTAINNEIGHBORS."""
+        self.now += self.config.connect_timeout
+        return self.tell(TimerFired(("maintain", task)))
+
+    def beat(self) -> list[Any]:
+        return self.tell(TimerFired("heartbeat"))
+
+    @property
+    def timers(self) -> dict[Any, Time]:
+        """What the last input set."""
+        return {output.key: output.delay for output in self.outputs if isinstance(output, SetTimer)}
+
+    def connected_by(
+        self, node: int, topics: Iterable[int], degree: int = 1, target: int = 9, task: int = 0
+    ) -> list[Any]:
+        return self.hear(node, Connect(ref(node), task, degree, target, tuple(topics)))
+
+    def gets_ok(self, node: int, topics: Iterable[int], degree: int = 1, target: int = 9, task: int = 0) -> list[Any]:
+        return self.hear(node, ConnectOk(ref(node), task, degree, target, tuple(topics)))
+
+    def beats(self, node: int, degree: int, target: int, interest: tuple[int, ...] | None = None) -> list[Any]:
+        return self.hear(node, Heartbeat(ref(node), 0, degree, target, interest))
+
+    def kinds(self, sent: list[Any]) -> list[str]:
+        return [type(message).__name__ for _, message in sent]
+
+    def neighbours(self, task: int = 0) -> set[int]:
+        return set(self.node.tasks[task].neighbours.known)

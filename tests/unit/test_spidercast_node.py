@@ -1,0 +1,166 @@
+"""What a SpiderCast node does around its two tasks: heartbeats, the adaptive K_r, changes of interest, leaving."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from omen.protocol.events import Connect as ConnectTo
+from omen.protocol.events import Depart, Disconnect, Notify, Subscribe
+from omen.protocol.messages import encode
+from omen.protocol.spidercast import messages as say
+from omen.protocol.spidercast.config import SpiderConfig, coverage, similarity
+from unit.spiders import ME, Bench, ref
+
+MESSAGES = [
+    say.Connect(ref(1), 0, 2, 9, (1, 2**63)),
+    say.ConnectOk(ref(1), 1, 2, 9, ()),
+    say.Redirect(0, ref(4)),
+    say.Redirect(1, None),
+    say.Disconnect(0, 3),
+    say.DisconnectOk(1, 3),
+    say.Leave(0, 1),
+    say.Heartbeat(ref(1), 0, 4, 5, None),
+    say.Heartbeat(ref(1), 0, 4, 5, (7,)),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_messages_survive_the_wire(message: say.SpiderMessage) -> None:
+    assert say.decode(encode(message)) == message
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", encode(MESSAGES[0])[:-1], b"\x92\x00\x01"])
+def test_what_is_no_message_is_refused(data: bytes) -> None:
+    with pytest.raises(msgspec.MsgspecError):
+        say.decode(data)
+
+
+def test_heartbeats_tell_each_neighbour_what_it_does_not_know_and_then_stop() -> None:
+    bench = Bench({1, 2})
+    bench.connected_by(11, [1])
+    bench.connected_by(12, [1])
+    assert "heartbeat" in bench.timers or bench.node.is_busy
+    assert bench.beat() == [(11, say.Heartbeat(ref(ME), 0, 2, 6, None))]  # 12 heard it with its CONNECT-OK
+    assert "heartbeat" not in bench.timers
+    assert bench.beat() == []
+
+
+def test_with_keep_alive_everybody_hears_now_and_then_although_nothing_is_new() -> None:
+    bench = Bench({1}, keep_alive=2)
+    bench.connected_by(11, [1])
+    sent = [bench.beat() for _ in range(4)]
+    assert [len(one) for one in sent] == [0, 1, 0, 1]
+
+
+def test_heartbeats_bring_degree_and_target_of_a_neighbour() -> None:
+    bench = Bench({1})
+    bench.connected_by(11, [1], degree=1, target=9)
+    bench.beats(11, 4, 4)
+    known = bench.task.neighbours.known[11]
+    assert (known.degree, known.target, known.is_covered) == (4, 4, True)
+
+
+def test_a_heartbeat_of_somebody_who_is_no_neighbour_is_answered_with_leave() -> None:
+    bench = Bench({1})
+    assert bench.beats(11, 4, 4) == [(11, say.Leave(0, 1))]
+
+
+def test_but_not_while_an_answer_to_a_connect_may_be_under_way() -> None:
+    bench = Bench({1}, {11: {1}})
+    bench.loop()
+    assert bench.beats(11, 4, 4) == []
+
+
+def test_a_change_of_interest_is_counted_at_once_and_told_with_the_next_heartbeat() -> None:
+    bench = Bench({1, 2})
+    for node in (11, 12, 13):
+        bench.connected_by(node, [1, 2])
+    bench.beat()
+    bench.tell(Subscribe(added=(3,), dropped=(1,)))
+    assert bench.task.neighbours.cover == {2: 3, 3: 0}
+    assert {(to, message.interest) for to, message in bench.beat()} == {(node, (2, 3)) for node in (11, 12, 13)}
+
+
+def test_a_neighbours_change_of_interest_changes_what_it_covers() -> None:
+    bench = Bench({1, 2})
+    bench.connected_by(11, [1])
+    bench.beats(11, 1, 9, (2, 5))
+    assert bench.task.neighbours.cover == {1: 0, 2: 1}
+
+
+def test_leaving_says_so_to_all_neighbours_of_both_tasks() -> None:
+    bench = Bench({1}, None, SpiderConfig(coverage(3, 1)))
+    bench.connected_by(11, [1])
+    bench.connected_by(12, [1], task=1)
+    assert bench.tell(Depart()) == [(11, say.Leave(0, 1)), (12, say.Leave(1, 1))]
+    assert Notify("left") in bench.outputs
+    assert bench.loop() == []
+
+
+def test_a_connection_is_kept_for_a_neighbour_of_either_task() -> None:
+    bench = Bench({1}, None, SpiderConfig(coverage(3, 1)))
+    bench.connected_by(11, [1])
+    assert ConnectTo(11, "") in bench.outputs
+    bench.connected_by(11, [1], task=1)
+    bench.hear(11, say.Leave(0, 1))
+    assert Disconnect(11) not in bench.outputs
+    bench.hear(11, say.Leave(1, 1))
+    assert Disconnect(11) in bench.outputs
+
+
+def adaptive(topics: set[int]) -> Bench:
+    return Bench(topics, None, SpiderConfig(coverage(3, 0), adaptive=True))
+
+
+def test_adaptive_k_r_rises_where_k_g_links_cover_everything() -> None:
+    bench = adaptive({1, 2, 3, 4, 5, 6})
+    for node in (11, 12, 13):
+        assert bench.node.tasks[1].neighbours.times == 0
+        bench.connected_by(node, range(1, 7))
+    assert bench.node.tasks[1].neighbours.times == 1
+
+
+def test_adaptive_k_r_stays_at_0_where_coverage_took_more_links() -> None:
+    bench = adaptive({1, 2, 3, 4, 5, 6})
+    bench.connected_by(10, [1])
+    for node in (11, 12, 13):
+        bench.connected_by(node, range(1, 7))
+    assert bench.node.tasks[1].neighbours.times == 0
+
+
+def test_adaptive_k_r_rises_on_while_links_are_fewer_than_topics_and_k_r_at_most_3() -> None:
+    bench = adaptive(set(range(1, 11)))
+    for node in range(11, 25):
+        bench.connected_by(node, range(1, 11), task=0 if node < 14 else 1)
+    assert bench.node.tasks[1].neighbours.times == 4
+    few = adaptive({1, 2, 3, 4})
+    for node in (11, 12, 13):
+        few.connected_by(node, range(1, 5))
+    few.connected_by(14, range(1, 5), task=1)
+    assert few.node.tasks[1].neighbours.times == 1  # four links, four topics
+
+
+def test_the_rivals_count_links_and_not_topics() -> None:
+    view = {node: {1, 2} if node == 5 else {9} for node in range(2, 8)}
+    bench = Bench({1, 2, 3}, view, SpiderConfig(similarity(2, 3)))
+    assert [task.neighbours.most for task in bench.node.tasks] == [2, 3]
+    ((to, _),) = bench.loop(0)
+    assert to == 5
+    ((anybody, _),) = bench.loop(1)
+    assert anybody in view
+    bench.gets_ok(3, [9])
+    bench.gets_ok(4, [8])
+    assert bench.task.neighbours.under_covered == 0
+
+
+def test_a_node_that_finds_nobody_looks_again_when_somebody_has_come() -> None:
+    bench = Bench({1})
+    assert bench.loop() == []
+    assert bench.timers["maintain", 0] == bench.config.quarantine
+    asked = len(bench.view.asked)
+    assert bench.loop() == []
+    assert len(bench.view.asked) == asked
+    bench.view.interests[5] = {1}
+    bench.view.version += 1
+    assert bench.kinds(bench.loop()) == ["Connect"]
