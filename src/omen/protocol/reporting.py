@@ -134,9 +134,10 @@ class Reporter:
         asked = message.topics
         led = frozenset(topic for topic in asked if self._labels.leads(topic))
         hands = [(self._book.ref, len(self._links.links), to_bits(asked, led))]
-        near = [(self._degree(node), node, topics) for node, topics in self._labels.carriers(led)]
+        links = self._links.links  # a carrier's link may have gone since it said what it carries
+        near = [(self._degree(node), node, topics) for node, topics in self._labels.carriers(led) if node in links]
         for degree, node, topics in sorted(near, key=lambda entry: entry[:2])[:HANDS]:
-            hands.append((self._links.links[node].ref, degree, to_bits(asked, topics)))
+            hands.append((links[node].ref, degree, to_bits(asked, topics)))
         reply = PiecesLed(self._book.ref, message.nonce, to_bits(asked, led), tuple(hands) if led else ())
         self._out.send(message.asker, reply)
 
