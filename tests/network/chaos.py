@@ -44,7 +44,7 @@ class Plan:
     rate: float = 60.0
     stops: int = 1
     stop_s: float = 3.0
-    change_s: float = 8.0
+    change_s: float = 15.0
     seed: int = 7
 
 
@@ -114,14 +114,13 @@ class Chaos:
         answers = ask([states[name]["http"] for name in names], "/topology", 10.0)
         return {name: answer for name, answer in zip(names, answers, strict=True) if answer is not None}
 
-    def wait_until_calm(self) -> float:
-        """Until everybody is there and nobody is busy; how long that took."""
+    def wait_until_mended(self) -> float:
+        """Until everybody is there, and nobody knows of a loss that is not mended; how long that took."""
         begun = time.monotonic()
         while time.monotonic() - begun < MEND_PATIENCE_S:
             seen = self.look()
-            calm = [name for name, node in seen.items() if node["status"] == "ok" and not node["busy"]]
-            gone = {name for name in self.dead_names() if any(name in node["successors"] for node in seen.values())}
-            if len(calm) == len(self.alive) and not gone:
+            calm = [name for name, node in seen.items() if node["status"] == "ok" and not node["losses"]]
+            if len(calm) == len(self.alive) and self.dead_names().isdisjoint(_known(seen)):
                 break
             time.sleep(0.2)
         return time.monotonic() - begun
@@ -205,19 +204,19 @@ class Chaos:
         for part in ("logs", "nodes", "trouble"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         self.start()
-        self.wait_until_calm()
+        self.wait_until_mended()
         begun = time.monotonic()
         try:
             while self.told.kills < self.plan.kills:
                 left = begun + self.plan.seconds - time.monotonic()
                 rounds_left = max((self.plan.kills - self.told.kills) / 2, 1)
                 self.kill(self.plan.kills - self.told.kills)
-                took = self.wait_until_calm()
+                took = self.wait_until_mended()
                 self.told.longest_mend_s = max(self.told.longest_mend_s, took)
                 self.fill_up()
                 if self.told.stops * self.plan.kills < self.plan.stops * self.told.kills:
                     self.stop_one()
-                self.wait_until_calm()
+                self.wait_until_mended()
                 time.sleep(max(0.0, min(left / rounds_left - took, 60.0)))
             self.finish()
         finally:
@@ -231,7 +230,7 @@ class Chaos:
         """No more publications; then time for all that is under way."""
         for process in self.alive.values():
             os.kill(process.pid, signal.SIGUSR1)
-        self.wait_until_calm()
+        self.wait_until_mended()
         self.wait_until_quiet()
 
     def wait_until_quiet(self, patience_s: float = 30.0) -> None:
@@ -258,6 +257,11 @@ class Chaos:
             time.sleep(0.05)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
+
+
+def _known(seen: dict[str, dict[str, Any]]) -> set[str]:
+    sides = ("predecessors", "successors", "links")
+    return {name for node in seen.values() for side in sides for name in node[side]}
 
 
 def _pieces(members: set[str], seen: dict[str, dict[str, Any]]) -> int:

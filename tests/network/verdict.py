@@ -95,10 +95,13 @@ class Verdict:
         ]
 
 
-def judge(paths: Iterable[Path]) -> Verdict:
-    """Every publication accepted by a survivor, at every survivor subscribed throughout: once, and in order."""
+def judge(paths: Iterable[Path], ended: bool = True) -> Verdict:
+    """Every publication accepted by a survivor, at every survivor subscribed throughout: once, and in order.
+
+    `ended`: only who wrote its last line has survived; otherwise the run goes on, and everybody has so far.
+    """
     lives = [read_life(path) for path in sorted(paths)]
-    survivors = [life for life in lives if life.ended_well]
+    survivors = [life for life in lives if life.ended_well or not ended]
     verdict = Verdict(len(lives), len(survivors))
     for life in lives:
         verdict.delivered += sum(life.delivered.values())

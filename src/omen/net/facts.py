@@ -14,7 +14,15 @@ def health_of(broker: Broker) -> dict[str, Any]:
     """Whether the node does its work: it is in the cluster and has links for its topics."""
     core = broker.core
     status = "ok" if broker.is_joined else "stopped" if core is None or core.stopped else "joining"
-    return {"status": status, "name": broker.name, "busy": core is not None and core.is_busy}
+    busy = core is not None and core.is_busy
+    return {"status": status, "name": broker.name, "busy": busy, "losses": _open_losses(core) if busy else 0}
+
+
+def _open_losses(core: Any) -> int:
+    """Losses this node knows of that are not mended yet, as far as it knows."""
+    docket = core.coordinator.docket
+    events = {*docket.exe_q, *docket.standby, *core.reports.open}
+    return sum(event.kind == "leave" for event in events)
 
 
 def topology_of(broker: Broker) -> dict[str, Any]:
