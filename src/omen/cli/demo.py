@@ -33,12 +33,14 @@ reaches all who want it, through nobody who does not. gm2 stays so whichever nod
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
-        help="the whole story, small: a workload, three overlays, what they cost",
-        description="Make a small workload, design overlays with three algorithms, check them, show what they cost.",
+        help="the whole story, small: a workload, three overlays, what they cost, a live cluster",
+        description="Make a small workload, design overlays with three algorithms, check them, show what they cost;"
+        " then start a live cluster, publish, kill some of its nodes, and count what arrived.",
         epilog=EPILOG,
     )
     parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=7, help="of the workload (7)")
     parser.add_argument("--out", metavar="DIR", help="folder for the workload and the overlays (a new temporary one)")
+    parser.add_argument("--no-live", dest="live", action="store_false", help="leave the live cluster out")
     add_json(parser)
     parser.set_defaults(handler=demo)
 
@@ -55,6 +57,9 @@ def demo(arguments: argparse.Namespace) -> int:
     designs = [_design(interests, name, folder / f"{name}.parquet") for name in ALGORITHMS]
     rivals = _per_topic(interests)
     all_connected = all(row["topic_connected"] for row in designs)
+    if not arguments.json:
+        _tell(interests, designs, rivals, folder)
+    live = _live(folder, arguments) if arguments.live else None
     if arguments.json:
         print_json(
             {
@@ -64,12 +69,23 @@ def demo(arguments: argparse.Namespace) -> int:
                 "designs": designs,
                 "per_topic": rivals,
                 "topic_connected": all_connected,
+                "live": live,
                 "out": str(folder),
             }
         )
-    else:
-        _tell(interests, designs, rivals, folder)
-    return 0 if all_connected else 1
+    whole = live is None or not (live["lost"] or live["duplicated"])
+    return 0 if all_connected and whole else 1
+
+
+def _live(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    from omen.cli.demo_live import print_live, run_live
+
+    if not arguments.json:
+        print("\nAlive: an overlay by low-oda, carrying publications.")
+    found = run_live(folder / "live", arguments.seed, arguments.json)
+    if not arguments.json:
+        print_live(found)
+    return found
 
 
 def _design(interests: Interests, name: str, path: Path) -> dict[str, Any]:
