@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json, print_table, say
+from omen.cli.searching import add_search_options, search
+from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
     from omen.sim.running import Outcome
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 example:
   omen simulate scenarios/paper-example.toml --seed 7 --trace
+  omen simulate --search --seeds 0..199 --workers 2 --keep found.jsonl
 
 exit codes: 0 it went as it should, 1 something that must hold did not, 2 bad input
 """
@@ -27,17 +30,22 @@ def add_parser(commands: Any) -> None:
         description="Run a scenario in virtual time. The same file and seed give the same run, byte for byte.",
         epilog=EPILOG,
     )
-    parser.add_argument("scenario", metavar="FILE", help="the scenario, as TOML")
+    parser.add_argument("scenario", metavar="FILE", nargs="?", help="the scenario, as TOML")
     parser.add_argument(
         "--seed", metavar="N", type=at_least(0), default=0, help="what everything random comes from (0)"
     )
     parser.add_argument("--trace", action="store_true", help="tell what happens, a line each")
     parser.add_argument("--trace-all", action="store_true", help="the same with gossip and timers")
     add_json(parser)
+    add_search_options(parser)
     parser.set_defaults(handler=simulate)
 
 
 def simulate(arguments: argparse.Namespace) -> int:
+    if arguments.search == (arguments.scenario is not None):
+        raise InvalidInput("give the file of a scenario, or --search to run random worlds")
+    if arguments.search:
+        return search(arguments)
     from omen.sim.running import Run
     from omen.sim.scenario import read_scenario
 
@@ -78,6 +86,8 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
             for repair in outcome.repairs
         ],
         "events": outcome.processed,
+        "renewals": outcome.renewals,
+        "refused": outcome.refused,
         "messages": outcome.messages,
         "bytes": outcome.bytes,
         "fingerprint": outcome.fingerprint,

@@ -139,6 +139,7 @@ class Membership:
         if not any(alive > life for alive in lives):
             self._forget(other)
             if refs and doubtful:
+                node.out.notify("lost", Ref(other, life, ""))
                 self._tell_ghost(refs[0], life)
         if link is not None:
             node.links.drop(other)

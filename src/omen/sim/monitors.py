@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from omen.interests import Label
 from omen.protocol.docket import HANDLED_AT_MOST
 from omen.protocol.events import SECOND, NodeId, Notify, Time
-from omen.protocol.messages import EventId
+from omen.protocol.messages import EventId, Ref
 from omen.protocol.omen import OmenNode
 from omen.protocol.ring import SPARE
 from omen.protocol.views import SEEN_AT_MOST
@@ -53,6 +54,9 @@ class Monitors:
         self.violations: list[Violation] = []
         self.whole_since: Time | None = None
         self.last_event: Time = 0
+        self.last_cause: Time = 0
+        self.false_losses = 0
+        self._patience = _time_to_notice(population)
         self.restored: list[Time] = []
         self.renewals = 0
         self._expected: dict[EventId, Time] = {}
@@ -62,23 +66,34 @@ class Monitors:
         self.world.listeners.append(self._hear)
 
     def note_burst(self) -> None:
-        """Something happened that may split topics: the clock for mending them starts anew."""
+        """Something was done to the world that may split topics: the clock for mending them starts anew."""
+        self.last_cause = self.world.now
+        self._note_consequence()
+
+    def _note_consequence(self) -> None:
+        """The nodes themselves have taken somebody for gone, or begun another life: likewise, but not for ever."""
         self.last_event = self.world.now
         self.whole_since = None
 
     def expect(self, event: EventId) -> None:
         """This event has to be handled by somebody."""
         self.note_burst()
+        self._expect(event)
+
+    def _expect(self, event: EventId) -> None:
         if event not in self._handled:
             self._expected[event] = self.world.now
 
     def note_end(self, node: NodeId, incarnation: int) -> None:
         """A node is gone: its open requests go with it, and its loss is to be mended if anybody can tell."""
+        self.note_burst()
+        self._note_end(node, incarnation)
+
+    def _note_end(self, node: NodeId, incarnation: int) -> None:
         for event in [event for event in self._expected if (event.node, event.incarnation) == (node, incarnation)]:
             del self._expected[event]
-        self.note_burst()
         if self._is_known(node, incarnation):
-            self.expect(EventId(node, incarnation, "leave"))
+            self._expect(EventId(node, incarnation, "leave"))
 
     def check(self) -> None:
         """Look at the whole world as it is now."""
@@ -115,12 +130,29 @@ class Monitors:
             self.note_burst()
         elif notice.what == "renewed":
             self._note_renewal(node, notice.detail)
+        elif notice.what == "lost":
+            self._note_loss(notice.detail)
 
     def _note_renewal(self, node: NodeId, incarnation: int) -> None:
         """A node that was taken for gone begins another life: what its old one asked for is void."""
         self.renewals += 1
-        self.note_end(node, incarnation - 1)
-        self.expect(EventId(node, incarnation, "join"))
+        self._note_consequence()
+        self._note_end(node, incarnation - 1)
+        self._expect(EventId(node, incarnation, "join"))
+
+    def _note_loss(self, ref: Ref) -> None:
+        """Somebody is taken for gone who is there: that costs it links, for a while."""
+        place = self.world.places.get(ref.id)
+        if place is not None and place.alive and place.incarnation == ref.incarnation:
+            self.false_losses += 1
+            self._note_consequence()
+
+    def refused(self) -> dict[str, int]:
+        """What nodes have dropped at the door, by reason."""
+        total: Counter[str] = Counter()
+        for core in self.population.cores.values():
+            total.update(core.refused)
+        return dict(sorted(total.items()))
 
     def _note_handled(self, events: Iterable[EventId]) -> None:
         for event in events:
@@ -145,17 +177,17 @@ class Monitors:
         if not broken:
             if self.whole_since is None:
                 self.whole_since = now
-                self.restored.append(now - self.last_event)
+                self.restored.append(now - self.last_cause)
         elif self.whole_since is not None:
             self._record(WHOLE, f"split again, without an event: {_listed(broken)}")
             self.whole_since = None
-        elif now - self.last_event > self.bounds.whole:
-            waited = (now - self.last_event) / SECOND
+        elif max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.whole + self._patience:
+            waited = (now - self.last_cause) / SECOND
             self._record(WHOLE, f"{waited:.1f} s after the last event still split: {_listed(broken)}")
 
     def _check_handled(self) -> None:
         for event, since in self._expected.items():
-            if self.world.now - max(since, self.last_event) > self.bounds.handled:
+            if self.world.now - max(since, self.last_event) > self.bounds.handled + self._patience:
                 self._record(HANDLED, f"nobody has handled the {event.kind} of {self._name(event.node)}")
 
     def _check_links(self) -> None:
@@ -166,14 +198,15 @@ class Monitors:
             del self._one_sided[pair]
         for node, other in sorted(one_sided):
             since = self._one_sided.setdefault((node, other), now)
-            if now - since > self.bounds.one_sided:
+            if now - since > self.bounds.one_sided + self._patience:
                 state = self.population.cores[node].links.links[other].state
                 self._record(AGREED, f"{self._name(node)} alone has a link to {self._name(other)} ({state})")
 
     def _one_sided_links(self) -> Iterator[tuple[NodeId, NodeId]]:
         cores = self.population.cores
         members = set(self.population.members())
-        for node in members:
+        paused = {node for node in members if self.world.places[node].paused}
+        for node in members - paused:
             for other, link in cores[node].links.links.items():
                 back = cores[other].links.links.get(node) if other in members else None
                 agreed = (
@@ -182,7 +215,7 @@ class Monitors:
                     and back.ref.incarnation == cores[node].ref.incarnation
                     and link.state == back.state == "up"
                 )
-                if not agreed:
+                if not agreed and other not in paused:
                     yield node, other
 
     def _check_sizes(self, core: OmenNode) -> None:
@@ -245,6 +278,12 @@ class Monitors:
         if (monitor, what.partition(" s after")[2] or what) not in self._reported:
             self._reported.add((monitor, what.partition(" s after")[2] or what))
             self.violations.append(Violation(self.world.now, self.world.seed, monitor, what))
+
+
+def _time_to_notice(population: Population) -> Time:
+    """How long nodes may take to find out by themselves that one is gone; nothing where they are told."""
+    config = population.config
+    return 16 * config.heartbeat_period + 4 * config.suspicion_time if config.detector else 0
 
 
 def _listed(things: Iterable[Label], shown: int = 5) -> str:

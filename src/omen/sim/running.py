@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from omen.design import ALGORITHMS, resolve_options
 from omen.errors import InvalidInput
 from omen.interests import Interests, Label
-from omen.mend.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.circle import SPACE, place_of
-from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, Time
+from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, PeerLost, Time
 from omen.protocol.messages import EventId
 from omen.protocol.omen import OmenNode
 from omen.sim.expecting import Repair, examine
+from omen.sim.kinds import OMEN, Kind
 from omen.sim.monitors import Monitors, Violation
 from omen.sim.population import Population
+from omen.sim.roles import find_role
 from omen.sim.scenario import COORDINATOR, EventSpec, Expectation, Name, Scenario, drawn_names, to_time
 from omen.sim.telling import Teller
 from omen.sim.world import World, generator_for
@@ -40,6 +41,8 @@ class Outcome:
     messages: dict[str, int] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
     processed: int = 0
+    renewals: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
     fingerprint: str | None = None
 
     @property
@@ -64,6 +67,7 @@ class Run:
         write: Callable[[str], None] | None = None,
         everything: bool = False,
         fingerprint: bool = False,
+        kind: Kind = OMEN,
     ) -> None:
         self.scenario = scenario
         self.outcome = Outcome(seed)
@@ -72,9 +76,9 @@ class Run:
         topics: dict[int, Label] = {}
         self._teller = Teller(names, topics, write, everything) if write is not None or fingerprint else None
         self.world = World(seed, scenario.network_model(places), self._teller)
-        self.population = Population(self.world, scenario.protocol_config(), choose_links, dict(places.items()))
+        self.population: Population = kind.build(self.world, scenario, dict(places.items()))
         self.population.topic_labels = topics
-        self.monitors = Monitors(self.population, scenario.monitor_bounds())
+        self.monitors: Monitors = kind.watch(self.population, scenario.monitor_bounds())
         self.world.listeners.append(self._hear)
         self._shadows: dict[EventId, tuple[NodeId, ...]] = {}
         self._triggers: list[EventSpec] = []
@@ -107,7 +111,8 @@ class Run:
         bounds = self.monitors.bounds
         patience = max(bounds.whole, bounds.handled, bounds.idle) + SECOND
         while self._left or not self.monitors.is_settled:
-            if not self._left and self.world.now - self.monitors.last_event > patience:
+            waited = max(self.world.now - self.monitors.last_event, (self.world.now - self.monitors.last_cause) // 3)
+            if not self._left and waited > patience:
                 return
             self._run_to(self.world.now + CHECK_EVERY)
 
@@ -121,6 +126,8 @@ class Run:
         outcome.messages = dict(sorted(world.messages.items()))
         outcome.bytes = dict(sorted(world.bytes.items()))
         outcome.processed = world.processed
+        outcome.renewals = self.monitors.renewals
+        outcome.refused = self.monitors.refused()
         outcome.fingerprint = self._teller.fingerprint() if self._teller is not None else None
         return outcome
 
@@ -139,6 +146,10 @@ class Run:
         name = getattr(event, action)
         if name == COORDINATOR and coordinator is not None:
             name = str(population.labels[coordinator])
+        elif event.topic is not None:
+            name = find_role(population, event.crash or "", event.topic)
+            if name is None:
+                return
         if action == "join":
             self._join(event, name)
         elif action == "scramble":
@@ -170,6 +181,10 @@ class Run:
             monitors.note_burst()
             population.resubscribe(name, event.topics or ())
             self.world.call(0, lambda: self._expect_requests(core))
+        elif action == "suspect":
+            monitors.note_burst()
+            if population.place(event.by or "") in population.members():
+                self.world.tell(population.place(event.by or ""), PeerLost(node, life))
         elif action == "pause":
             monitors.note_burst()
             self.world.pause(node)

@@ -16,8 +16,29 @@ from omen.sim.monitors import Bounds
 from omen.sim.world import Network
 
 STEPS = ("waiting", "gathering", "asking", "linking", "finishing")
-ACTIONS = ("crash", "leave", "join", "resubscribe", "pause", "resume", "partition", "mute", "heal", "scramble")
+ACTIONS = (
+    "crash",
+    "leave",
+    "join",
+    "resubscribe",
+    "pause",
+    "resume",
+    "suspect",
+    "partition",
+    "mute",
+    "heal",
+    "scramble",
+)
 COORDINATOR = "coordinator"
+ROLES = ("rendezvous", "leader", "cut")
+"""Whom a crash may be aimed at, with `topic`: who hears of its pieces, who leads one, who holds it together."""
+
+PERIODS = {
+    "gossip_ms": "gossip_period",
+    "heartbeat_ms": "heartbeat_period",
+    "suspicion_ms": "suspicion_time",
+    "audit_ms": "audit_period",
+}
 
 Name = str
 Names = tuple[Name, ...]
@@ -95,6 +116,14 @@ class ConfigSpec(Table, frozen=True):
     answer_timeout_ms: float | None = None
     standby_timeout_ms: float | None = None
     tombstone_life_ms: float | None = None
+    detector: bool | None = None
+    heartbeat_ms: float | None = None
+    suspicion_ms: float | None = None
+    indirect_probes: int | None = None
+    audit: bool | None = None
+    audit_ms: float | None = None
+    label_refresh: int | None = None
+    lost_memory_ms: float | None = None
     remedies: RemedySpec = RemedySpec()
 
 
@@ -118,6 +147,9 @@ class EventSpec(Table, frozen=True):
     through: Name | None = None
     pause: Name | None = None
     resume: Name | None = None
+    suspect: Name | None = None
+    by: Name | None = None
+    topic: str | None = None
     partition: tuple[Names, ...] | None = None
     mute: tuple[Pair, ...] | None = None
     heal: bool | None = None
@@ -187,7 +219,7 @@ class Scenario(Table, frozen=True):
         given = {name: value for name, value in msgspec.structs.asdict(self.config).items() if value is not None}
         given["remedies"] = Remedies(**msgspec.structs.asdict(self.config.remedies))
         for name in [name for name in given if name.endswith("_ms")]:
-            target = "gossip_period" if name == "gossip_ms" else name.removesuffix("_ms")
+            target = PERIODS.get(name, name.removesuffix("_ms"))
             given[target] = to_time(given.pop(name), MILLISECOND)
         return Config(**given)
 
@@ -200,7 +232,8 @@ class Scenario(Table, frozen=True):
                 for link in spec.links
             }
             latency = by_link(delays, latency)
-        return Network(latency, spec.loss, spec.duplication, _latency(spec.detection_ms), spec.drift)
+        detection = None if self.config.detector else _latency(spec.detection_ms)
+        return Network(latency, spec.loss, spec.duplication, detection, spec.drift)
 
     def monitor_bounds(self) -> Bounds:
         given = msgspec.structs.asdict(self.bounds)
@@ -289,10 +322,15 @@ def _event_complaint(event: EventSpec, known: set[Name]) -> str | None:
         return f"`at` is {event.at}: must be 0 or more"
     if given[0] in ("join", "resubscribe") and event.topics is None:
         return f"`{given[0]}` needs `topics`"
+    if given[0] == "suspect" and event.by is None:
+        return "`suspect` needs `by`, whoever is to take the node for gone"
+    if event.crash in ROLES and event.topic is None:
+        return f'`crash = "{event.crash}"` needs `topic`'
     if given[0] == "scramble" and not 0 <= (event.scramble or 0) <= 1:
         return f"`scramble` is {event.scramble}: must be a share from 0 to 1"
     groups: tuple[Any, ...] = (*(event.partition or ()), *(event.mute or ()))
-    named = [getattr(event, action) for action in ("crash", "leave", "resubscribe", "pause", "resume", "through", "of")]
+    fields = ("crash", "leave", "resubscribe", "pause", "resume", "suspect", "by", "through", "of")
+    named = [getattr(event, field) for field in fields if event.topic is None or field != "crash"]
     for name in (*named, *(name for group in groups for name in group)):
         if name is not None and name not in known and not (name == COORDINATOR and event.on is not None):
             return f"there is no node {name!r}"

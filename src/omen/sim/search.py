@@ -1,182 +1,160 @@
-"""Looks for trouble: small random worlds, each with bursts of events up to what it should survive, each watched.
+"""Looks for trouble: random worlds drawn from seeds, each watched; what fails is shrunk until little is left of it.
 
-`python -m omen.sim.search --worlds 200` runs them; `--world N --trace` tells one again.
+`omen simulate --search --seeds A..B` runs it. Worlds run in processes of their own, and what came of each is kept in a
+file, if wished, so that a search that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from random import Random
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from omen.protocol.circle import place_of
+from omen.errors import InvalidInput
+from omen.sim.drawing import draw_beyond, draw_scenario, draw_within
+from omen.sim.kinds import KINDS
+from omen.sim.monitors import WHOLE
 from omen.sim.running import Outcome, Run
-from omen.sim.scenario import COORDINATOR, STEPS, ConfigSpec, EventSpec, Name, NetworkSpec, NodeSpec, Scenario
-from omen.sim.world import generator_for
+from omen.sim.scenario import Scenario
+from omen.sim.shrinking import Shrunk, shrink
 
-BURSTS = 4
-SPREAD_S = 0.3
-FEWEST_NODES = 5
-REMOVALS = (0, 4, 20)
-TROUBLES = ("crash", "crash", "killing", "killing", "row", "join", "between", "leave", "change", "back")
+__all__ = ["draw_scenario"]
+
+DRAWS: dict[str, Callable[[int], Scenario]] = {"within": draw_within, "beyond": draw_beyond, "plain": draw_scenario}
 
 
-class Draft:
-    """Draws one world: who is there, and what happens, at most L things at a time."""
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What to look at. `draw`: which worlds; `without`: remedies that are switched off; `kind`: of population."""
 
-    def __init__(self, number: int) -> None:
-        self.random: Random = generator_for(number, "scenario")
-        self.resilience = self.random.randint(1, 4)
-        self.topics = [f"t{topic}" for topic in range(self.random.randint(4, 20))]
-        self.nodes = {f"n{node}": NodeSpec(self.draw_topics()) for node in range(self.random.randint(8, 40))}
-        self.places = {name: place_of(name) for name in self.nodes}
-        self.present = list(self.nodes)
-        self.absent: list[Name] = []
-        self.events: list[EventSpec] = []
+    draw: str = "within"
+    without: tuple[str, ...] = ()
+    kind: str = "omen"
 
-    def scenario(self, number: int) -> Scenario:
-        config = ConfigSpec(
-            resilience=self.resilience,
-            coverage=self.random.randint(0, 5),
-            gossip_ms=200.0,
-            standby_timeout_ms=1500.0,
-            halo_hops=1 + number % 2,
-            redundant_removals=REMOVALS[number % len(REMOVALS)],
-        )
-        trouble = self.random.randrange(3) == 0
-        network = NetworkSpec(
-            latency_ms=(0.5, 5.0),
-            detection_ms=(20.0, 200.0),
-            loss=0.01 if trouble else 0.0,
-            duplication=0.02 if trouble else 0.0,
-            drift=0.01,
-        )
-        for burst in range(1, BURSTS + 1):
-            self.draw_burst(burst)
-        return Scenario(f"world {number}", nodes=self.nodes, config=config, network=network, events=tuple(self.events))
+    def scenario(self, seed: int) -> Scenario:
+        """World `seed`: always the same one."""
+        return DRAWS[self.draw](seed).without(*self.without)
 
-    def draw_topics(self) -> tuple[str, ...]:
-        return tuple(sorted(self.random.sample(self.topics, self.random.randint(1, min(6, len(self.topics))))))
-
-    def draw_burst(self, burst: int) -> None:
-        left = self.random.randint(1, self.resilience)
-        while left > 0:
-            at = round(self.random.uniform(0, SPREAD_S), 4)
-            left -= self.draw_trouble(burst, at, left)
-
-    def draw_trouble(self, burst: int, at: float, allowed: int) -> int:
-        """Something that happens, or a few things about the same time; how many."""
-        kind = self.random.choice(TROUBLES)
-        few = len(self.present) <= FEWEST_NODES
-        if kind == "change":
-            name = self.random.choice(self.present)
-            self.events.append(EventSpec(burst, at, resubscribe=name, topics=self.draw_topics()))
-        elif kind == "back" and self.absent:
-            self.come_back(burst, at)
-        elif kind in ("join", "back") or few:
-            self.join(burst, at)
-        elif kind == "leave":
-            self.events.append(EventSpec(burst, at, leave=self.lose_one()))
-        elif kind == "killing" and allowed > 1:
-            return self.kill_coordinators(burst, at, allowed)
-        elif kind == "row" and allowed > 1:
-            return self.lose_a_row(burst, at, allowed)
-        elif kind == "between" and allowed > 1:
-            self.join_between(burst, at)
-            return 2
-        else:
-            self.events.append(EventSpec(burst, at, crash=self.lose_one()))
-        return 1
-
-    def lose_one(self) -> Name:
-        name = self.present.pop(self.random.randrange(len(self.present)))
-        self.absent.append(name)
-        return name
-
-    def join(self, burst: int, at: float, place: int | None = None) -> None:
-        name = f"x{len(self.places)}"
-        self.places[name] = place_of(name) if place is None else place
-        self.present.append(name)
-        self.events.append(EventSpec(burst, at, join=name, topics=self.draw_topics(), place=place))
-
-    def come_back(self, burst: int, at: float) -> None:
-        """A node that is gone, perhaps only just, comes back under its name."""
-        name = self.absent.pop(self.random.randrange(len(self.absent)))
-        self.present.append(name)
-        place = None if name in self.nodes else self.places[name]
-        self.events.append(EventSpec(burst, at, join=name, topics=self.draw_topics(), place=place))
-
-    def lose_a_row(self, burst: int, at: float, allowed: int) -> int:
-        """Nodes that follow each other on the circle are lost together, coordinators among them."""
-        count = min(self.random.randint(2, allowed), len(self.present) - FEWEST_NODES + 1)
-        order = sorted(self.present, key=lambda name: self.places[name])
-        first = self.random.randrange(len(order))
-        for step in range(count):
-            name = order[(first + step) % len(order)]
-            self.present.remove(name)
-            self.absent.append(name)
-            self.events.append(EventSpec(burst, at, crash=name))
-        return count
-
-    def kill_coordinators(self, burst: int, at: float, allowed: int) -> int:
-        """Whoever mends is lost at a step of its work, and now and then the next one too."""
-        lost = self.lose_one()
-        kills = 2 if allowed > 2 and self.random.randrange(2) else 1
-        after = self.random.choice((0.0, 0.0, 1.0, 4.0, 15.0))
-        step = self.random.choice(STEPS)
-        self.events.append(EventSpec(burst, at, crash=lost))
-        self.events += [EventSpec(burst, on=step, of=lost, after_ms=after, crash=COORDINATOR)] * kills
-        return 1 + kills
-
-    def join_between(self, burst: int, at: float) -> None:
-        """Somebody takes a place between a lost node and whoever is to mend for it, before, while or after it does."""
-        lost = self.lose_one()
-        self.events.append(EventSpec(burst, at, crash=lost))
-        later = round(max(0.0, at + self.random.uniform(-0.2, 0.3)), 4)
-        self.join(burst, later, self.places[lost] + self.random.randint(1, 1000))
+    def run(self, seed: int) -> Outcome:
+        return run_scenario_once(self.scenario(seed), seed, self.kind)
 
 
-def draw_scenario(number: int) -> Scenario:
-    """World `number`: always the same one."""
-    return Draft(number).scenario(number)
+@dataclass(frozen=True, slots=True)
+class World:
+    """What came of one world."""
+
+    seed: int
+    went_well: bool
+    split: bool
+    events: int
+    steps: int
+    renewals: int
+    restored_s: float
+    end_s: float
+    seconds: float
+    complaints: tuple[str, ...] = ()
 
 
-def run_world(number: int) -> Outcome:
-    return Run(draw_scenario(number), number).go()
+def run_scenario_once(scenario: Scenario, seed: int, kind: str = "omen") -> Outcome:
+    return Run(scenario, seed, kind=KINDS[kind]).go()
 
 
-def _report(number: int, outcome: Outcome) -> None:
-    for complaint in outcome.complaints():
-        print(f"world {number}: {complaint}")
-    print(f"world {number}: replay it with: python -m omen.sim.search --world {number} --trace")
+def run_world(search: Search, seed: int) -> World:
+    """Run a world, and say in a few words how it went. What raises has failed too."""
+    started = time.process_time()
+    scenario = search.scenario(seed)
+    try:
+        outcome = run_scenario_once(scenario, seed, search.kind)
+    except Exception as error:  # a bug is what is looked for, of whatever sort
+        complaint = f"raised {type(error).__name__}: {error}"
+        return World(seed, False, False, len(scenario.events), 0, 0, 0, 0, time.process_time() - started, (complaint,))
+    return World(
+        seed,
+        outcome.went_well and outcome.settled,
+        is_split(outcome),
+        len(scenario.events),
+        outcome.processed,
+        outcome.renewals,
+        max(outcome.restored, default=0) / 1e6,
+        outcome.end / 1e6,
+        round(time.process_time() - started, 3),
+        tuple(outcome.complaints()[:6]) or (() if outcome.settled else ("never came to rest",)),
+    )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m omen.sim.search", description=__doc__.partition("\n")[0])
-    parser.add_argument("--worlds", type=int, default=200, help="how many worlds (200)")
-    parser.add_argument("--first", type=int, default=0, help="number of the first (0)")
-    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
-    parser.add_argument("--world", type=int, help="only this one")
-    parser.add_argument("--trace", action="store_true", help="tell it line by line")
-    arguments = parser.parse_args(argv)
-    if arguments.world is not None:
-        run = Run(draw_scenario(arguments.world), arguments.world, print if arguments.trace else None)
-        outcome = run.go()
-        for complaint in outcome.complaints():
-            print(complaint)
-        return 0 if outcome.went_well else 1
-    numbers = range(arguments.first, arguments.first + arguments.worlds)
-    failed = 0
-    with ProcessPoolExecutor(arguments.workers) as pool:
-        for number, outcome in zip(numbers, pool.map(run_world, numbers), strict=True):
-            if not outcome.went_well:
-                failed += 1
-                _report(number, outcome)
-    print(f"{len(numbers) - failed} of {len(numbers)} worlds healed from everything")
-    return 1 if failed else 0
+def is_split(outcome: Outcome) -> bool:
+    """Whether a topic was left split, which is the worst that can happen."""
+    return bool(outcome.broken) or any(violation.monitor == WHOLE for violation in outcome.violations)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def run_worlds(
+    search: Search, seeds: Sequence[int], workers: int = 1, keep: Path | None = None, stop_at_first: bool = False
+) -> Iterator[World]:
+    """All worlds, those first that `keep` has already; with `stop_at_first` none after one that failed."""
+    before = {world.seed: world for world in read_kept(keep, search)} if keep is not None else {}
+    yield from (before[seed] for seed in seeds if seed in before)
+    todo = [seed for seed in seeds if seed not in before]
+    for world in _run(search, todo, workers):
+        if keep is not None:
+            _keep(keep, search, world)
+        yield world
+        if stop_at_first and not world.went_well:
+            return
+
+
+def _run(search: Search, seeds: Iterable[int], workers: int) -> Iterator[World]:
+    """In order of completion; a few are in the air at any time, so that stopping costs little."""
+    if workers <= 1:
+        for seed in seeds:
+            yield run_world(search, seed)
+        return
+    left = iter(seeds)
+    with ProcessPoolExecutor(workers) as pool:
+        running = {pool.submit(run_world, search, seed) for seed, _ in zip(left, range(2 * workers), strict=False)}
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda future: future.result().seed):
+                    yield future.result()
+                    with suppress(StopIteration):
+                        running.add(pool.submit(run_world, search, next(left)))
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def shrink_world(search: Search, world: World) -> Shrunk:
+    """The smallest world found that fails in the same way: a split by a split, anything else by anything."""
+
+    def fails(scenario: Scenario, seed: int) -> bool:
+        try:
+            outcome = run_scenario_once(scenario, seed, search.kind)
+        except Exception:
+            return not world.split
+        return is_split(outcome) if world.split else not outcome.went_well or not outcome.settled
+
+    return shrink(search.scenario(world.seed), world.seed, fails)
+
+
+def read_kept(path: Path, search: Search) -> Iterator[World]:
+    """The worlds a search has kept; a last line that was cut off is left out."""
+    if not path.exists():
+        return
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if row.pop("search", None) != json.loads(json.dumps(asdict(search))):
+            raise InvalidInput(f"{path}: line {number} is of another search; give each a file of its own")
+        row["complaints"] = tuple(row["complaints"])
+        yield World(**row)
+
+
+def _keep(path: Path, search: Search, world: World) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps({"search": asdict(search), **asdict(world)}) + "\n")

@@ -125,6 +125,14 @@ class Teller:
             return f"has mended {self.event(event)}{along}: {links or 'no new links'}"
         if kind == "arrived":
             return f"hears that {self.event(detail)} is handled"
+        if kind == "lost":
+            return f"takes {self.name(detail.id)} for gone"
+        if kind == "renewed":
+            return f"was taken for gone, and begins life {detail}"
+        if kind == "audit":
+            pairs, topics = detail
+            links = ", ".join(f"{self.name(one)}-{self.name(other)}" for one, other in pairs)
+            return f"sees {topics} topics in pieces, and has linked {links}"
         if kind == "link":
             return f"is linked to {self.name(detail)}"
         return f"{kind}" + ("" if detail is None else f" {detail}")

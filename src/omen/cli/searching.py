@@ -1,0 +1,116 @@
+"""omen simulate --search: random worlds by the seed, in parallel; what fails is shrunk and told how to replay."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import at_least
+from omen.cli.output import print_json, say
+from omen.cli.progress import counting
+from omen.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from omen.sim.search import Search, World
+
+REMEDIES = ("linked_losses_as_one", "redo_unconfirmed", "former_neighbours_report", "links_agreed_by_both")
+DRAWS = ("within", "beyond", "plain")
+
+
+def seeds(text: str) -> range:
+    """A..B, both included, or one number."""
+    first, dots, last = text.partition("..")
+    try:
+        found = range(int(first), int(last if dots else first) + 1)
+    except ValueError:
+        found = range(0)
+    if not found or found.start < 0:
+        raise argparse.ArgumentTypeError(f"must be A..B with whole numbers, A not above B, not {text!r}")
+    return found
+
+
+def add_search_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("search", "random worlds instead of a scenario")
+    group.add_argument("--search", action="store_true", help="run random worlds, and shrink those that fail")
+    group.add_argument("--seeds", metavar="A..B", type=seeds, default=range(100), help="which worlds (0..99)")
+    group.add_argument(
+        "--worlds",
+        choices=DRAWS,
+        default="within",
+        help="within: up to L events at a time, audit off; beyond: more than that at once, audit on; plain: a network "
+        "that neither pauses nor suspects (within)",
+    )
+    group.add_argument(
+        "--without", metavar="REMEDY", action="append", choices=REMEDIES, default=[], help="switch a remedy off, to see"
+    )
+    group.add_argument("--system", metavar="NAME", default="omen", help="whose nodes (omen)")
+    group.add_argument("--workers", metavar="N", type=at_least(1), default=1, help="processes (1)")
+    group.add_argument(
+        "--keep", metavar="FILE", help="keep what came of each world there, and go on from what is there"
+    )
+    group.add_argument("--stop", action="store_true", help="stop at the first world that fails")
+    group.add_argument("--failures", metavar="DIR", default="search-failures", help="for the shrunk (search-failures)")
+
+
+def search(arguments: argparse.Namespace) -> int:
+    from omen.sim.kinds import KINDS
+    from omen.sim.search import Search, run_worlds
+
+    if arguments.system not in KINDS:
+        raise InvalidInput(f"no worlds are run with {arguments.system!r} (known: {', '.join(KINDS)})")
+    looked_for = Search(arguments.worlds, tuple(sorted(arguments.without)), arguments.system)
+    keep = Path(arguments.keep) if arguments.keep else None
+    found: list[World] = []
+    with counting("worlds", len(arguments.seeds)) as count:
+        for world in run_worlds(looked_for, arguments.seeds, arguments.workers, keep, arguments.stop):
+            found.append(world)
+            count(len(found))
+            if not world.went_well and not arguments.json:
+                for complaint in world.complaints:
+                    say(f"world {world.seed}: {complaint}")
+    failed = sorted((world for world in found if not world.went_well), key=lambda world: world.seed)
+    shrunk = [_shrink(looked_for, world, Path(arguments.failures)) for world in failed]
+    if arguments.json:
+        print_json({**_summary(found), "failed": [world.seed for world in failed], "shrunk": shrunk})
+    else:
+        _print_summary(looked_for, found)
+    return 1 if failed else 0
+
+
+def _shrink(looked_for: Search, world: World, folder: Path) -> dict[str, Any]:
+    """The smallest world found that fails in the same way, written as a scenario."""
+    from omen.sim.search import shrink_world
+    from omen.sim.writing import write_scenario
+
+    small = shrink_world(looked_for, world)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{looked_for.draw}-{world.seed}.toml"
+    path.write_text(write_scenario(small.scenario))
+    replay = f"omen simulate {shlex.quote(str(path))} --seed {small.seed} --trace"
+    nodes, events = len(small.scenario.nodes), len(small.scenario.events)
+    say(f"world {world.seed}: shrunk to {nodes} nodes and {events} events in {small.runs} runs")
+    say(f"world {world.seed}: replay: {replay}")
+    return {"seed": world.seed, "nodes": nodes, "events": events, "runs": small.runs, "replay": replay}
+
+
+def _summary(found: list[World]) -> dict[str, Any]:
+    return {
+        "worlds": len(found),
+        "events": sum(world.events for world in found),
+        "failures": sum(not world.went_well for world in found),
+        "steps": sum(world.steps for world in found),
+        "renewals": sum(world.renewals for world in found),
+        "longest_split_s": max((world.restored_s for world in found), default=0.0),
+        "processor_s": round(sum(world.seconds for world in found), 1),
+    }
+
+
+def _print_summary(looked_for: Search, found: list[World]) -> None:
+    summary = _summary(found)
+    print(
+        f"{looked_for.draw}: {summary['steps']:,} steps, {summary['renewals']:,} nodes taken for gone that were not, "
+        f"longest split {summary['longest_split_s']:.1f} s of virtual time, {summary['processor_s']:.1f} s of processor"
+    )
+    print(f"{summary['worlds']} worlds, {summary['events']} events, {summary['failures']} failures")

@@ -1,0 +1,33 @@
+"""The kinds of population a scenario can be run with: which cores, and what is watched about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omen.interests import Label
+from omen.mend.choosing import choose_links
+from omen.protocol.events import NodeId
+from omen.sim.monitors import Bounds, Monitors
+from omen.sim.population import Population
+from omen.sim.scenario import Scenario
+from omen.sim.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`build` makes a population in a world, places given for the names in the scenario; `watch` its monitors."""
+
+    name: str
+    build: Callable[[World, Scenario, Mapping[Label, NodeId]], Any]
+    watch: Callable[[Any, Bounds], Any]
+
+
+def _build_omen(world: World, scenario: Scenario, places: Mapping[Label, NodeId]) -> Population:
+    return Population(world, scenario.protocol_config(), choose_links, places)
+
+
+OMEN = Kind("omen", _build_omen, Monitors)
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (OMEN,)}
+"""Another core takes part by an entry here."""
