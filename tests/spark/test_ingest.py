@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from omen.errors import InvalidInput, InvalidTable
-from omen.pipeline import ingest
+from omen.pipeline import edge_lists, merging, table_lines
+from omen.pipeline.edge_lists import read_edge_line
 from omen.pipeline.failures import spark_failures
-from omen.pipeline.ingest import Counts, ingest_edges, read_edge_line, require_few_rejects
+from omen.pipeline.ingest import Counts, ingest_edges, require_few_rejects
 from omen.pipeline.lines import require_readable
 from omen.pipeline.subscriptions import ingest_adjacency, ingest_subscriptions
 from omen.tables import read_table
@@ -56,13 +57,13 @@ def rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
         (b"ann bob", ("ann", "bob", None)),
         (b"ann bob 0.5", ("ann", "bob", None)),
         (b"1 2 words after numbers", ("1", "2", None)),
-        (b"ann and bob", (None, None, ingest.WORDS_AFTER_PAIR)),
-        (b"1", (None, None, ingest.TOO_FEW_COLUMNS)),
-        (b"1,", (None, None, ingest.TOO_FEW_COLUMNS)),
-        (b"ann ann", (None, None, ingest.SELF_LOOP)),
-        (b"1 01", (None, None, ingest.SELF_LOOP)),
-        (b"1 \x00", (None, None, ingest.NOT_TEXT)),
-        (b"\xff 1", (None, None, ingest.NOT_TEXT)),
+        (b"ann and bob", (None, None, edge_lists.WORDS_AFTER_PAIR)),
+        (b"1", (None, None, edge_lists.TOO_FEW_COLUMNS)),
+        (b"1,", (None, None, edge_lists.TOO_FEW_COLUMNS)),
+        (b"ann ann", (None, None, edge_lists.SELF_LOOP)),
+        (b"1 01", (None, None, edge_lists.SELF_LOOP)),
+        (b"1 \x00", (None, None, edge_lists.NOT_TEXT)),
+        (b"\xff 1", (None, None, edge_lists.NOT_TEXT)),
         (b"  ", None),
         (b"# 1 2", None),
         (b"%1 2", None),
@@ -84,16 +85,16 @@ def test_edges_of_all_shapes_come_in_and_the_rest_is_rejected_by_line(spark: Spa
         kept=5,
         duplicates=1,
         rejected={
-            ingest.TOO_FEW_COLUMNS: 2,
-            ingest.WORDS_AFTER_PAIR: 1,
-            ingest.NOT_TEXT: 1,
-            ingest.SELF_LOOP: 2,
+            edge_lists.TOO_FEW_COLUMNS: 2,
+            edge_lists.WORDS_AFTER_PAIR: 1,
+            edge_lists.NOT_TEXT: 1,
+            edge_lists.SELF_LOOP: 2,
         },
     )
     rejected = rows_of(read.rejected)
     assert [row[1] for row in rejected] == [11, 12, 13, 14, 15, 16]
     assert {row[0] for row in rejected} == {str(path)}
-    assert rejected[1][2:] == (ingest.SELF_LOOP, "7 7")
+    assert rejected[1][2:] == (edge_lists.SELF_LOOP, "7 7")
     with pytest.raises(InvalidInput, match=r"6 rows rejected .*--max-rejected is 5"):
         require_few_rejects(read.counts, 5, str(path))
     read.release()
@@ -117,7 +118,7 @@ def test_labels_are_numbers_only_if_every_one_is(spark: SparkSession, tmp_path: 
     read.release()
     numbers = ingest_edges(spark, str(path), labels="integer", either_way=True)
     assert rows_of(numbers.pairs) == [(1, 2), (2, 7)]
-    assert numbers.counts.rejected == {ingest.NOT_A_WHOLE_NUMBER: 1}
+    assert numbers.counts.rejected == {merging.NOT_A_WHOLE_NUMBER: 1}
     assert [row[1] for row in rows_of(numbers.rejected)] == [3]
     numbers.release()
 
@@ -154,36 +155,68 @@ def test_a_million_bad_rows_are_counted_and_kept(spark: SparkSession, tmp_path: 
     path = tmp_path / "edges.txt"
     path.write_text("1 2\n" + "bad\n" * 1_000_000 + "2 3\n")
     read = ingest_edges(spark, str(path))
-    assert read.counts.rejected == {ingest.TOO_FEW_COLUMNS: 1_000_000}
+    assert read.counts.rejected == {edge_lists.TOO_FEW_COLUMNS: 1_000_000}
     assert read.rejected.agg({"row": "max"}).collect()[0][0] == 1_000_001
     read.release()
 
 
-def test_tables_of_subscriptions_come_in_as_on_one_machine(spark: SparkSession, tmp_path: Path) -> None:
-    csv = tmp_path / "t.csv"
-    csv.write_text('user,"channel",x\n1,tea,3\n2,"tea, green",4\n,b,1\n3,,\n1,tea,9\n')
-    jsonl = tmp_path / "t.jsonl"
-    jsonl.write_text('{"user": 1, "channel": "tea"}\n{"channel": 7}\nrubbish\n{"user": 3, "channel": 7}\n')
-    for path in (csv, jsonl):
-        read = ingest_subscriptions(spark, str(path), "user", "channel")
-        here = import_subscriptions(path, "table", "user", "channel")
-        assert rows_of(read.pairs) == here.interests.pairs()
-        assert (read.counts.rows, read.counts.duplicates) == (here.rows, here.duplicates)
-        assert [row[:2] for row in rows_of(read.rejected)] == [(row.source_file, row.row) for row in here.rejected]
-        with pytest.raises(InvalidTable, match="no column 'topic'"):
-            ingest_subscriptions(spark, str(path), "user", "topic")
-        read.release()
+TABLES = {
+    "blanks.csv": b'user, channel\nann , tea\n ann,tea\nann, tea\n\n  \n"bob",\n,"a ""b"""\n"x, y",z\nsolo\na,b,c\n\n',
+    "numbers.csv": b"\xef\xbb\xbfuser; channel\r\n1;+7\r\n1;7\r\n\r\n2;-8\r\n3;\r\n0004;00000000000000000000009\r\n",
+    "texts.csv": b"user\t channel\n1\t7\n2\t99999999999999999999\n3\t\xff\n\xff\n03\t7\n3\t7\n3\t\xc3\xa9\n",
+    "plain.csv.gz": gzip.compress(b"x,user, channel\n" + b"".join(b"-,%d,%d\n" % (n % 50, n % 7) for n in range(500))),
+    "t.jsonl": b"""{"user": 1, " channel": "tea"}
+{" channel": 7}
+
+rubbish
+[1]
+{"user": 1.5, " channel": 7}
+{"user": true, " channel": 7}
+{"user": 3, " channel": ""}
+{"user": 3, " channel": 7, "more": {"deep": [1]}}
+{"user": 3, " channel": "7"}
+\xff
+""",
+    "numbers.jsonl": b'{"user": 1, " channel": 2}\n{"user": 99999999999999999999, " channel": 2}\n',
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_subscriptions_come_in_as_on_one_machine(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(TABLES[name])
+    read = ingest_subscriptions(spark, str(path), "user", " channel")
+    here = import_subscriptions(path, "table", "user", " channel")
+    assert rows_of(read.pairs) == here.interests.pairs()
+    assert rows_of(read.rejected) == sorted(here.rejected)
+    assert (read.counts.rows, read.counts.duplicates) == (here.rows, here.duplicates)
+    assert read.counts.rejected == here.reasons
+    with pytest.raises(InvalidTable, match="no column 'topic'"):
+        ingest_subscriptions(spark, str(path), "user", "topic")
+    read.release()
+
+
+def test_a_quote_has_to_close_in_its_line(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('node,topic\n1,2\n3,"4\n5,6"\n7,8\n9,"0')
+    read = ingest_subscriptions(spark, str(tmp_path / "t.csv"))
+    assert rows_of(read.pairs) == [(1, "2"), (5, '6"'), (7, "8")]
+    assert [row[1:] for row in rows_of(read.rejected)] == [
+        (2, table_lines.OPEN_QUOTE, '3,"4'),
+        (5, table_lines.OPEN_QUOTE, '9,"0'),
+    ]
+    read.release()
 
 
 def test_parquet_tables_come_in_with_row_numbers(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.createDataFrame([(1, "a"), (2, None), (1, "a")], "n int, t string").coalesce(1)
+    rows = [(1, "a"), (2, None), (1, "a"), (3, "5"), (None, 'say "é"')]
+    frame = spark.createDataFrame(rows, "n int, t string").coalesce(1)
     frame.write.parquet(str(tmp_path / "t"))
     read = ingest_subscriptions(spark, str(tmp_path / "t"), "n", "t")
-    assert rows_of(read.pairs) == [(1, "a")]
-    assert (read.counts.duplicates, read.counts.rejects) == (1, 1)
-    assert [row[1] for row in rows_of(read.rejected)] == [2]
+    assert rows_of(read.pairs) == [(1, "a"), (3, "5")]
+    assert (read.counts.duplicates, read.counts.rejects) == (1, 2)
+    assert rows_of(read.rejected) == import_subscriptions(tmp_path / "t", "table", "n", "t").rejected
     edges = ingest_edges(spark, str(tmp_path / "t"), labels="text")
-    assert rows_of(edges.pairs) == [("1", "a")]
+    assert rows_of(edges.pairs) == [("1", "a"), ("3", "5")]
     read.release()
     edges.release()
 
@@ -203,12 +236,13 @@ def test_citeulike_comes_in_as_its_readme_counts(spark: SparkSession, data: Path
 
 def test_rejects_of_adjacency_lines_leave_their_number_unused(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "users.dat"
-    path.write_text("2 10 11\n3 1\n1 12\nx\n0\n")
+    path.write_text("2 10 11\n3 1\n 1,12,\nx\n\n+1 3\n0\n\n \n")
     read, nodes = ingest_adjacency(spark, str(path))
     here = import_subscriptions(path, "adjacency")
     assert rows_of(read.pairs) == here.interests.pairs() == [(0, 10), (0, 11), (2, 12)]
-    assert rows_of(nodes) == [(0,), (2,), (4,)]
-    assert [row[1:3] for row in rows_of(read.rejected)] == [(row.row, row.reason) for row in here.rejected]
+    assert rows_of(nodes) == [(0,), (2,), (6,)]
+    assert rows_of(read.rejected) == here.rejected
+    assert read.counts.rows == here.rows == 7
     read.release()
 
 

@@ -49,9 +49,14 @@ def require_readable(path: str) -> None:
         raise InvalidTable(f"{path}: {error.strerror}") from None
 
 
-def read_lines(spark: SparkSession, path: str) -> DataFrame:
-    """file, block, place, text: the lines of a text file, folder or pattern, compressed ones too, none left out."""
-    return spark.read.text(spark_path(path)).select(
+def read_lines(spark: SparkSession, path: str, without: str = "") -> DataFrame:
+    """file, block, place, text: the lines of a text file, folder or pattern, compressed ones too, none left out.
+
+    `without`: lines of nothing but these characters, or of nothing at all, are left out, so that they do not count.
+    """
+    lines = spark.read.text(spark_path(path))
+    lines = lines.filter(F.trim("value", F.lit(without)) != "") if without else lines
+    return lines.select(
         F.input_file_name().alias("file"),
         F.input_file_block_start().alias("block"),
         F.monotonically_increasing_id().alias("place"),

@@ -71,10 +71,13 @@ def sample_social(spark: SparkSession, asked: SocialRequest, out: str) -> Sample
 
 def _sample(read: Ingested, asked: SocialRequest, out: str) -> Sampled:
     announce_step("counting degrees")
-    degrees = sum_degrees(read.pairs, asked.directed).persist()
+    graph = read.pairs.persist()  # walked level by level
+    degrees = sum_degrees(graph, asked.directed).persist()
+    everybody = degrees.count()
+    read.release()
     announce_step("sampling")
-    users = sample_users(read.pairs, asked.nodes, asked.seed, asked.seeds, degrees, asked.subscribers_only, asked.edges)
-    edges = edges_among(read.pairs, users).persist()
+    users = sample_users(graph, asked.nodes, asked.seed, asked.seeds, degrees, asked.subscribers_only, asked.edges)
+    edges = edges_among(graph, users).persist()
     own = sum_degrees(edges, asked.directed, users)
     ccdfs = ccdf_of(degrees, "original", asked.directed) + ccdf_of(own, "sample", asked.directed)
     info = {
@@ -89,7 +92,7 @@ def _sample(read: Ingested, asked: SocialRequest, out: str) -> Sampled:
         "header": read.header,
         "duplicates": read.counts.duplicates,
         "rejected": read.counts.rejected,
-        "graph": {"users": degrees.count(), "edges": read.counts.kept},
+        "graph": {"users": everybody, "edges": read.counts.kept},
         "distance": distance(ccdfs),
     }
     announce_step("writing")
@@ -103,7 +106,7 @@ def _sample(read: Ingested, asked: SocialRequest, out: str) -> Sampled:
         if read.counts.rejects
         else None,
     )
-    for frame in (degrees, edges):
+    for frame in (degrees, edges, graph):
         frame.unpersist()
     return Sampled(info, counts, ccdfs)
 
