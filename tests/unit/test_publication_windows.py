@@ -269,18 +269,19 @@ def test_no_more_streams_are_kept_than_there_is_room_for() -> None:
     assert len(nodes.parts[2].carried[TOPIC].streams) == 8
 
 
-def test_another_life_of_the_same_node_says_a_new_stream_and_keeps_the_old() -> None:
+def test_another_life_of_a_running_node_begins_a_stream_keeps_the_old_and_goes_on_counting() -> None:
     nodes = Neighbourhood([(1, 2), (2, 3)])
     nodes.drops = lambda sender, to, message: to == 3
     publish_many(nodes, 1, 2)
     nodes.lives[1] = 2
     nodes.parts[1].me = nodes.ref(1)
     nodes.refresh()
-    assert nodes.publish(1) == 1
+    assert nodes.publish(1) == 3
     nodes.drops = NEVER
     nodes.run(5 * SECOND)
     assert nodes.sequences(3, 1, life=1) == [1, 2]
-    assert nodes.sequences(3, 1, life=2) == [1]
+    assert nodes.sequences(3, 1, life=2) == [3]
+    assert nodes.held[1][-1].sequence == 3
 
 
 def test_a_link_that_only_one_end_saw_break_is_compared_by_both() -> None:

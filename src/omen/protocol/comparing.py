@@ -181,7 +181,12 @@ class Comparing:
         """Tell the publisher's application how far those who pass its publications on are."""
         carried = stream.carried
         peers = [peer for peer in carried.eager if peer not in self.behind]
-        held = min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0)
-        if held > stream.held:
-            stream.held = held
+        stream.held = max(stream.held, min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0))
+        held = 0
+        for own in sorted((own for own in carried.streams.values() if own.is_own), key=lambda own: own.incarnation):
+            held = max(held, own.held)
+            if own.held < own.last:
+                break
+        if held > carried.held:
+            carried.held = held
             self._out.put(Held(carried.topic, held))

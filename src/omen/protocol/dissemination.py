@@ -40,6 +40,8 @@ from omen.protocol.windows import OVERHEAD, Carried, Stream
 __all__ = ["TIMER", "Dissemination"]
 
 SWEEP = (TIMER, "sweep")
+PUBLISHED_AT_MOST = 1 << 16
+"""Topics on which a node goes on counting: a number used twice would be taken for a duplicate."""
 Neighbours = Mapping[NodeId, tuple[Ref, frozenset[Topic]]]
 
 
@@ -71,7 +73,7 @@ class Dissemination:
         self._wanted: Iterable[Topic] = ()
         self._unlinked: list[Carried] = []
         self._replays: set[Topic] = set()
-        self._published: dict[StreamKey, tuple[int, Time]] = {}
+        self._published: dict[Topic, tuple[int, Time, int]] = {}
         self._retired: dict[StreamKey, tuple[int, Time]] = {}
         self._is_sweeping = False
 
@@ -81,7 +83,7 @@ class Dissemination:
 
     @me.setter
     def me(self, ref: Ref) -> None:
-        """This node goes on in another life: what it says from now on is a new stream; the old one is kept."""
+        """This node goes on in another life: what it says is a new stream, the old one is kept, numbers go on."""
         self._me = self._comparing.me = ref
 
     @property
@@ -185,16 +187,18 @@ class Dissemination:
         self.check_payload(payload)
         carried = self.carried[topic]
         key = stream_key(topic, self._me.id, self._me.incarnation)
-        before, when = self._published.get(key, (0, 0))
+        before, when, life = self._published.get(topic, (0, 0, 0))
         stream = self._streams.get(key)
         if stream is None:
             stream = self._open_stream(carried, key, before, before + 1, now)
             stream.is_own = True
-        opening = before == 0 or now - when >= self._settings.window_age
+        opening = life != self._me.incarnation or now - when >= self._settings.window_age
         sequence = before + 1
         if opening:
             stream.opened = sequence
-        self._published[key] = (sequence, now)
+        if before == 0 and len(self._published) >= PUBLISHED_AT_MOST:
+            del self._published[next(iter(self._published))]
+        self._published[topic] = (sequence, now, self._me.incarnation)
         stream.last, stream.heard = sequence, now
         publication = make_publication(key, sequence, payload, opening)
         carried.keep(stream, publication, now)
@@ -208,7 +212,7 @@ class Dissemination:
 
     def last_published(self, topic: Topic) -> int:
         """The sequence of this node's newest publication on a topic; 0: none."""
-        return self._published.get(stream_key(topic, self._me.id, self._me.incarnation), (0, 0))[0]
+        return self._published.get(topic, (0, 0, 0))[0]
 
     def receive(self, sender: NodeId, publication: Publication, now: Time) -> Sequence[Output]:
         """A publication came in; what is to be done, complete. Written for speed: one in sequence goes straight on."""
@@ -345,9 +349,6 @@ class Dissemination:
         for stream in [stream for stream in self._streams.values() if stream.heard <= oldest and not stream.early]:
             self._forget(stream)
         self._retired = {key: entry for key, entry in self._retired.items() if entry[1] > oldest}
-        self._published = {
-            key: entry for key, entry in self._published.items() if entry[1] > oldest - self._settings.window_age
-        }
         self._is_sweeping = bool(self._streams or self._retired)
         if self._is_sweeping:
             self._out.set_timer(SWEEP, self._settings.window_age // 6)

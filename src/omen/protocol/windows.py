@@ -129,6 +129,7 @@ class Carried:
         self.order: deque[tuple[Time, Stream, int]] = deque()
         self.size = 0
         self.pruned_at: dict[NodeId, Time] = {}
+        self.held = 0
         self._config = config
         self._pace: Stream | None = None
         self._pace_until: Time = -1
