@@ -163,6 +163,20 @@ def test_a_killed_replay_goes_on_and_ends_as_if_it_had_not_been(system: str, lab
     assert same_but_for_times(resumed, whole)
 
 
+def test_a_checkpoint_of_another_user_is_not_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = AlwaysDue(tmp_path / "r.checkpoint", 0.0)
+    with pytest.raises(Killed):
+        replay(WORKLOAD, TRACE, "shadow", checkpoint=notes, progress=die_at(30))
+    monkeypatch.setattr("os.getuid", lambda: -5)
+    assert replay(WORKLOAD, TRACE, "shadow", checkpoint=Checkpoint(notes.path, 1e9)).resumed_at == 0
+
+
+def test_a_simulated_system_ends_with_the_topics_by_their_own_names() -> None:
+    workload = Interests.from_pairs([(f"n{node}", f"t{topic}") for node, topic in WORKLOAD.pairs()])
+    done = replay(workload, Trace(random_rounds(workload, 3, 0.5, 9).events), "omen", gap_rounds=0)
+    assert set(done.interests.topics.tolist()) <= set(workload.topics.tolist())
+
+
 @pytest.mark.parametrize("system", [name for name, kind in SYSTEMS.items() if not kind.restore])
 def test_a_killed_replay_of_a_system_that_is_not_saved_starts_over(system: str, tmp_path: Path) -> None:
     trace = Trace(TRACE.events[:6])
