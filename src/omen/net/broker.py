@@ -153,7 +153,7 @@ class Broker:
         life = origin.incarnation if origin is not None else next_life(self._last_life())
         session = int.from_bytes(os.urandom(6), "big")
         hello = Hello(config.cluster, self.node, self.name, life, self.address, session)
-        self.driver = Driver(hello, config.limits, self.log, self._hear)
+        self.driver = Driver(hello, config.limits, self.log, self._deliver, self._hear)
         contacts = await self._find_contacts(deadline)
         self._has_contacts = bool(contacts)
         if config.state:
@@ -218,13 +218,17 @@ class Broker:
         self.names.setdefault(key, topic)
         return key
 
+    def _deliver(self, output: events.Deliver) -> None:
+        """A publication for the application."""
+        topic = output.topic
+        if topic in self.subscribed_keys:
+            self.delivered += 1
+            message = Message(self.names[topic], output.payload, output.publisher, output.incarnation, output.sequence)
+            self.inbox.put(message)
+
     def _hear(self, output: ForApplication) -> None:
-        """What the core has for the application."""
+        """What else the core has for the application."""
         match output:
-            case events.Deliver(topic, publisher, incarnation, sequence, payload):
-                if topic in self.subscribed_keys:
-                    self.delivered += 1
-                    self.inbox.put(Message(self.names[topic], payload, publisher, incarnation, sequence))
             case events.Gap(topic, publisher, incarnation, first, last):
                 if topic in self.subscribed_keys:
                     self.gaps += 1

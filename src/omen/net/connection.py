@@ -37,7 +37,7 @@ class Owner(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """`expected`: whom was dialled, or None for one that came in. `peer`: who it is, once it said so.
+    """`expected`: who was dialled, None: anybody. `peer`: who it is, once it said so. `settled`: it has, or will not.
 
     Two queues wait for the next tick: `_urgent` (the overlay's own messages, heartbeats) goes out ahead of `_bulk`
     (publications and what belongs to them). A queue that grows beyond its limit because the other end does not read is
@@ -50,6 +50,8 @@ class Connection(asyncio.Protocol):
         self.expected = expected
         self.dialled = dialled
         self.peer: Hello | None = None
+        self.refusal: Refused | None = None
+        self.settled = asyncio.Event()
         self.transport: asyncio.Transport | None = None
         self.is_closed = False
         self.is_paused = False
@@ -110,6 +112,7 @@ class Connection(asyncio.Protocol):
         rest = bytes(self._buffer[greeting.size :])
         self._buffer.clear()
         self._owner.on_greeted(self)
+        self.settled.set()
         if rest and not self.is_closed:
             self._split(rest)
 
@@ -204,6 +207,8 @@ class Connection(asyncio.Protocol):
         if self.transport is not None and not self.is_closed:
             if not refusal.by_peer:
                 self.transport.write(write_refusal(str(refusal)))
+            self.refusal = refusal
+            self.settled.set()
             self._owner.on_refused(self, refusal)
             self.close()
 
@@ -223,6 +228,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_closed = True
+        self.settled.set()
         if self._patience is not None:
             self._patience.cancel()
         self._urgent.clear()

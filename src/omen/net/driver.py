@@ -50,8 +50,8 @@ ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
 REPAIRS_TIMED_AT_MOST = 256
 PUBLICATION = "Publication"
 
-ForApplication = Deliver | Gap | Held | Notify
-"""What a core has to say to the application above it."""
+ForApplication = Gap | Held | Notify
+"""What a core has to say to the application above it, apart from publications."""
 
 
 def frame(message: Any) -> tuple[Parts, int, bool]:
@@ -63,7 +63,14 @@ def frame(message: Any) -> tuple[Parts, int, bool]:
 class Driver:
     """One life of a process, one core. All calls happen in the event loop that made it."""
 
-    def __init__(self, hello: Hello, limits: Limits, log: Log, tell: Callable[[ForApplication], None]) -> None:
+    def __init__(
+        self,
+        hello: Hello,
+        limits: Limits,
+        log: Log,
+        deliver: Callable[[Any], None],
+        tell: Callable[[ForApplication], None],
+    ) -> None:
         self.log = log
         self.peers = Peers(hello, limits, self, log)
         self.core: Any = None
@@ -74,6 +81,7 @@ class Driver:
         self.counts: Counter[str] = Counter()
         self.repairs = Histogram(REPAIR_BOUNDS_S)
         self.engine_times = Histogram(ENGINE_BOUNDS_S)
+        self._deliver = deliver
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
@@ -128,12 +136,19 @@ class Driver:
             self.log.error("the core failed", error, event=type(event).__name__)
 
     def obey(self, outputs: Sequence[Output]) -> None:
-        """Do what the core asks for."""
+        """Do what the core asks for. The two that come with every publication are looked for first."""
         for output in outputs:
+            kind = type(output)
+            if kind is Deliver:
+                self._deliver(output)
+                continue
+            if kind is Multicast:
+                self._multicast(output.to, output.message)  # type: ignore[union-attr]
+                continue
             match output:
-                case Multicast(to, message):
-                    self._multicast(to, message)
-                case Deliver() | Gap() | Held():
+                case Multicast() | Deliver():
+                    raise AssertionError(output)
+                case Gap() | Held():
                     self._tell(output)
                 case Send(to, address, message):
                     parts, size, urgent = frame(message)
@@ -154,8 +169,9 @@ class Driver:
     def _multicast(self, to: tuple[NodeId, ...], message: Any) -> None:
         parts, size, urgent = frame(message)
         self._count_sent(message, size, len(to))
+        send = self.peers.send
         for node in to:
-            self.peers.send(node, "", parts, size, urgent)
+            send(node, "", parts, size, urgent)
 
     def _count_sent(self, message: Any, size: int, copies: int) -> None:
         kind = type(message).__name__
@@ -195,17 +211,19 @@ class Driver:
         if core is None:
             return
         now = self.now()
+        receive, obey, recorder = core.receive, self.obey, self._recorder
+        publications = size = 0
         try:
             for body in data:
                 if body[0] == PLAIN or body[0] == OPENING:
                     publication = parse_publication(body)
-                    self.received[PUBLICATION] += 1
-                    self.bytes_received[PUBLICATION] += len(body) + 4
-                    outputs = core.receive(node, publication, now)
-                    if self._recorder is not None:
-                        self._recorder.note(Received(node, publication), now, outputs)
+                    publications += 1
+                    size += len(body) + 4
+                    outputs = receive(node, publication, now)
+                    if recorder is not None:
+                        recorder.note(Received(node, publication), now, outputs)
                     if outputs:
-                        self.obey(outputs)
+                        obey(outputs)
                     continue
                 message = frames.decode(body)
                 kind = type(message).__name__
@@ -218,6 +236,9 @@ class Driver:
         except Exception as error:
             self.counts["core_errors"] += 1
             self.log.error("the core failed", error, event=PUBLICATION)
+        finally:
+            self.received[PUBLICATION] += publications
+            self.bytes_received[PUBLICATION] += size
 
     def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None:
         """With a detector the core makes up its own mind; without one the driver's word counts."""

@@ -7,14 +7,15 @@ from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+import msgspec
+
 from omen.net.settings import Limits
 
 WINDOW, INBOX = "window", "inbox"
 Stream = tuple[str, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, gc=False):
     """A publication as an application sees it.
 
     `publisher` is the place of the node that said it, `incarnation` which of its lives, and `sequence` counts what it
@@ -47,7 +48,7 @@ class Inbox:
     """A queue with a limit in messages and bytes; what does not fit becomes a `Gap` in its place."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self._most, self._most_bytes = limits.inbox_messages, limits.inbox_bytes
         self._items: deque[Message | Gap] = deque()
         self._bytes = 0
         self._overflow: dict[Stream, Gap] = {}
@@ -59,12 +60,14 @@ class Inbox:
         return len(self._items)
 
     def put(self, message: Message) -> None:
-        if len(self._items) >= self._limits.inbox_messages or self._bytes >= self._limits.inbox_bytes:
+        items = self._items
+        if len(items) >= self._most or self._bytes >= self._most_bytes:
             self._miss(message)
             return
-        self._items.append(message)
         self._bytes += len(message.payload)
-        self._filled.set()
+        if not items:
+            self._filled.set()
+        items.append(message)
 
     def put_gap(self, gap: Gap) -> None:
         self._items.append(gap)

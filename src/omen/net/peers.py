@@ -3,63 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Protocol
 
 import msgspec
 
 from omen.net.connection import Connection
+from omen.net.dialling import Dialler
 from omen.net.hello import Hello, Refused
 from omen.net.logs import Log
-from omen.net.names import split_address
+from omen.net.peer import Listener, Parts, Peer
 from omen.net.settings import Limits
 from omen.protocol.events import NodeId
 
-FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
-YIELD_S = 0.25  # the end with the higher place lets the other dial first, so that one connection is made, not two
 TRIES_BEFORE_LOSS = 3
 SWEEP_S = 5.0
 SLOWEST_ACCEPTED = 10  # an idle connection that the other end dialled is that end's to close, within reason
-
-Parts = tuple[bytes, bytes]
-
-
-class Listener(Protocol):
-    """Who is told of what happens to peers. `incarnation`: the life its core is in, once there is one."""
-
-    @property
-    def incarnation(self) -> int | None: ...
-
-    def on_peer_frames(self, node: NodeId, frames: list[bytes], connection: Connection) -> None: ...
-
-    def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None: ...
-
-    def on_peer_behind(self, node: NodeId) -> None: ...
-
-    def on_peer_ready(self, node: NodeId) -> None: ...
-
-
-@dataclass(slots=True)
-class Peer:
-    """What is known of one other node. `is_kept`: the core wants this connection. `is_broken`: frames were lost."""
-
-    node: NodeId
-    address: str = ""
-    name: str = ""
-    incarnation: int | None = None
-    session: int = 0
-    is_kept: bool = False
-    is_broken: bool = False
-    connection: Connection | None = None
-    dialling: asyncio.Task[None] | None = None
-    retry: asyncio.TimerHandle | None = None
-    waiting: list[tuple[Parts, int, bool]] = field(default_factory=list)
-    waiting_bytes: int = 0
-    failures: int = 0
-    is_reported: bool = False
-    missed_since: float = 0.0
 
 
 class Peers:
@@ -78,9 +36,7 @@ class Peers:
         self._dirty: set[Connection] = set()
         self._flush_is_due = False
         self._drained = asyncio.Event()
-        self._greeters: dict[Connection, asyncio.Future[Hello]] = {}
-        self._random = random.Random()
-        self._is_closing = False
+        self._dialler = Dialler(self, self.counts, log, self._on_failed)
         self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
 
     @property
@@ -115,8 +71,7 @@ class Peers:
         if address:
             peer.address = address
         self._hold(peer, parts, size, urgent)
-        if peer.dialling is None and peer.retry is None:
-            self._dial(peer)
+        self._dialler.dial(peer)
 
     def _hold(self, peer: Peer, parts: Parts, size: int, urgent: bool) -> None:
         if peer.waiting_bytes + size > self.limits.queue_bytes:
@@ -149,8 +104,8 @@ class Peers:
         if not peer.is_kept:
             peer.is_kept, peer.is_reported = True, False
             peer.missed_since = self._loop.time()
-        if peer.connection is None and peer.dialling is None and peer.retry is None:
-            self._dial_in_turn(peer)
+        if peer.connection is None and not peer.is_dialled:
+            self._dialler.dial_in_turn(peer)
 
     def release(self, node: NodeId) -> None:
         """The core wants it no more; it closes when it has been idle for a while."""
@@ -161,18 +116,7 @@ class Peers:
 
     async def greet(self, address: str) -> Hello:
         """Dial an address and learn who is there; the connection stays. Raises OSError, TimeoutError or Refused."""
-        host, port = split_address(address)
-        async with asyncio.timeout(self.limits.connect_timeout_s):
-            _, connection = await self._loop.create_connection(
-                lambda: Connection(self, expected=None, dialled=True), host, port
-            )
-            if connection.peer is not None:
-                return connection.peer
-            future = self._greeters[connection] = self._loop.create_future()
-            try:
-                return await future
-            finally:
-                self._greeters.pop(connection, None)
+        return await self._dialler.greet(address)
 
     def connections(self) -> list[Connection]:
         return [peer.connection for peer in self.table.values() if peer.connection is not None]
@@ -204,7 +148,7 @@ class Peers:
 
     def on_opened(self, connection: Connection) -> None:
         self._open.add(connection)
-        if self._is_closing:
+        if self._dialler.is_closed:
             connection.abort()
 
     def on_greeted(self, connection: Connection) -> None:
@@ -231,9 +175,6 @@ class Peers:
                 peer.is_broken |= present.is_paused or present.is_behind or present.dialled == connection.dialled
                 self._detach(peer).retire()
             self._attach(peer, connection)
-        waiter = self._greeters.get(connection)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(hello)
 
     def _replaces(self, fresh: Connection, present: Connection) -> bool:
         """Both ends dialled at once: the one that the lower place dialled stays. A second try by one end stays too."""
@@ -288,73 +229,27 @@ class Peers:
     def on_refused(self, connection: Connection, refusal: Refused) -> None:
         self.refused[refusal.why] += 1
         self._log.warning("refused", reason=str(refusal), peer=connection.peer.name if connection.peer else "")
-        waiter = self._greeters.get(connection)
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(refusal)
 
     def on_closed(self, connection: Connection, error: Exception | None) -> None:
         self._open.discard(connection)
         self._dirty.discard(connection)
         self._drained.set()
-        waiter = self._greeters.get(connection)
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(ConnectionResetError("closed before a hello came"))
-        node = connection.peer.node if connection.peer is not None else connection.expected
-        peer = self.table.get(node) if node is not None else None
-        if peer is None or self._is_closing:
+        peer = self.table.get(connection.peer.node) if connection.peer is not None else None
+        if peer is None or peer.connection is not connection or self._dialler.is_closed:
             return
-        if connection.peer is None:
-            self._on_failed(peer, error)
-        elif peer.connection is connection:
-            peer.connection = None
-            peer.missed_since = self._loop.time()
-            if not connection.is_retired:
-                peer.is_broken = True
-                self.counts["broken"] += 1
-            if peer.is_kept and peer.dialling is None and peer.retry is None:
-                self._dial_in_turn(peer)
-            else:
-                self._tidy(peer)
-
-    def _dial_in_turn(self, peer: Peer) -> None:
-        if self.hello.node < peer.node:
-            self._dial(peer)
+        peer.connection = None
+        peer.missed_since = self._loop.time()
+        if not connection.is_retired:
+            peer.is_broken = True
+            self.counts["broken"] += 1
+        if peer.is_kept:
+            self._dialler.dial_in_turn(peer)
         else:
-            self._dial_later(peer, YIELD_S)
+            self._tidy(peer)
 
-    def _dial_later(self, peer: Peer, delay: float) -> None:
-        peer.retry = self._loop.call_later(delay * (0.5 + self._random.random()), self._retry, peer)
-
-    def _retry(self, peer: Peer) -> None:
-        peer.retry = None
-        if peer.connection is None and peer.dialling is None and self.table.get(peer.node) is peer:
-            self._dial(peer)
-
-    def _dial(self, peer: Peer) -> None:
-        if self._is_closing:
-            return
-        self.counts["dialled"] += 1
-        peer.dialling = self._loop.create_task(self._connect(peer))
-
-    async def _connect(self, peer: Peer) -> None:
-        """Succeeds when the other end has said hello, which `on_greeted` hears."""
-        error: Exception | None = None
-        try:
-            host, port = split_address(peer.address)
-            async with asyncio.timeout(self.limits.connect_timeout_s):
-                await self._loop.create_connection(lambda: Connection(self, peer.node, dialled=True), host, port)
-        except (OSError, TimeoutError) as failure:
-            error = failure
-        except Exception as failure:
-            error = failure
-            self._log.warning("cannot dial", address=peer.address, reason=str(failure))
-        peer.dialling = None
-        if error is not None:
-            self._on_failed(peer, error)
-
-    def _on_failed(self, peer: Peer, error: Exception | None) -> None:
+    def _on_failed(self, peer: Peer, error: Exception) -> None:
         """Nobody answered there."""
-        if peer.connection is not None or self.table.get(peer.node) is not peer or self._is_closing:
+        if peer.connection is not None or self.table.get(peer.node) is not peer:
             return
         peer.failures += 1
         self.counts["dial_failures"] += 1
@@ -368,12 +263,12 @@ class Peers:
         missed_s = self._loop.time() - peer.missed_since
         if not peer.is_reported and peer.failures >= TRIES_BEFORE_LOSS and missed_s >= self.limits.lost_after_s:
             peer.is_reported = True
-            self._log.info("peer lost", peer=peer.name or hex(peer.node), reason=str(error or "closed"))
+            self._log.info("peer lost", peer=peer.name or hex(peer.node), reason=str(error))
             self._listener.on_peer_lost(peer.node, peer.incarnation)
         if missed_s >= self.limits.give_up_after_s:
             self.release(peer.node)
-        if peer.is_kept and peer.retry is None and peer.dialling is None:
-            self._dial_later(peer, min(FIRST_RETRY_S * 2 ** min(peer.failures, 10), LONGEST_RETRY_S))
+        if peer.is_kept:
+            self._dialler.dial_again(peer)
 
     def forget(self, node: NodeId) -> None:
         """The core holds it for lost: nothing is kept or tried any more."""
@@ -393,9 +288,7 @@ class Peers:
             self._drop(peer)
 
     def _drop(self, peer: Peer) -> None:
-        if peer.retry is not None:
-            peer.retry.cancel()
-            peer.retry = None
+        self._dialler.stop(peer)
         if self.table.get(peer.node) is peer:
             del self.table[peer.node]
 
@@ -414,13 +307,10 @@ class Peers:
     async def close(self, patience_s: float = 1.0) -> None:
         """Write out what is waiting, then close everything."""
         self.flush()
-        self._is_closing = True
+        self._dialler.is_closed = True
         self._sweeper.cancel()
-        for peer in list(self.table.values()):
-            if peer.dialling is not None:
-                peer.dialling.cancel()
-            if peer.retry is not None:
-                peer.retry.cancel()
+        for peer in self.table.values():
+            self._dialler.stop(peer)
         for connection in list(self._open):
             connection.close()
         deadline = self._loop.time() + patience_s

@@ -1,0 +1,95 @@
+"""Making connections: in turn, so that two ends do not dial each other at once, and with growing, jittered pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable
+
+from omen.net.connection import Connection, Owner
+from omen.net.hello import Hello, Refused
+from omen.net.logs import Log
+from omen.net.names import split_address
+from omen.net.peer import Peer
+
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
+YIELD_S = 0.25  # the end with the higher place lets the other dial first, so that one connection is made, not two
+SETTLED_DOUBLINGS = 10
+
+Failed = Callable[[Peer, Exception], None]
+
+
+class Dialler:
+    """Dials for a node. `failed` hears of every attempt after which nobody has said hello."""
+
+    def __init__(self, owner: Owner, counts: Counter[str], log: Log, failed: Failed) -> None:
+        self._owner = owner
+        self._counts = counts
+        self._log = log
+        self._failed = failed
+        self._loop = asyncio.get_running_loop()
+        self._random = random.Random()
+        self.is_closed = False
+
+    def dial_in_turn(self, peer: Peer) -> None:
+        """At once where that is this end's part, else when the other has had time to."""
+        if self._owner.hello.node < peer.node:
+            self.dial(peer)
+        else:
+            self._dial_after(peer, YIELD_S)
+
+    def dial_again(self, peer: Peer) -> None:
+        """After a pause that grows with the failures."""
+        doublings = min(peer.failures, SETTLED_DOUBLINGS)
+        self._dial_after(peer, min(FIRST_RETRY_S * 2**doublings, LONGEST_RETRY_S))
+
+    def _dial_after(self, peer: Peer, delay: float) -> None:
+        if not self.is_closed and not peer.is_dialled:
+            peer.retry = self._loop.call_later(delay * (0.5 + self._random.random()), self._retry, peer)
+
+    def _retry(self, peer: Peer) -> None:
+        peer.retry = None
+        if peer.connection is None:
+            self.dial(peer)
+
+    def dial(self, peer: Peer) -> None:
+        if not self.is_closed and not peer.is_dialled:
+            self._counts["dialled"] += 1
+            peer.dialling = self._loop.create_task(self._try(peer))
+
+    async def _try(self, peer: Peer) -> None:
+        error: Exception | None = None
+        try:
+            await self.greet(peer.address, peer.node)
+        except (OSError, Refused) as failure:
+            error = failure
+        except Exception as failure:
+            error = failure
+            self._log.warning("cannot dial", address=peer.address, reason=str(failure))
+        peer.dialling = None
+        if error is not None and not self.is_closed:
+            self._failed(peer, error)
+
+    async def greet(self, address: str, expected: int | None = None) -> Hello:
+        """Dial an address and learn who is there; the connection stays. Raises OSError, TimeoutError or Refused."""
+        host, port = split_address(address)
+        async with asyncio.timeout(self._owner.limits.connect_timeout_s):
+            _, connection = await self._loop.create_connection(
+                lambda: Connection(self._owner, expected, dialled=True), host, port
+            )
+            await connection.settled.wait()
+        if connection.refusal is not None:
+            raise connection.refusal
+        if connection.peer is None:
+            raise ConnectionResetError("closed before a hello came")
+        return connection.peer
+
+    def stop(self, peer: Peer) -> None:
+        """Try no more."""
+        if peer.retry is not None:
+            peer.retry.cancel()
+            peer.retry = None
+        if peer.dialling is not None:
+            peer.dialling.cancel()
+            peer.dialling = None
