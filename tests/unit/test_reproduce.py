@@ -61,6 +61,13 @@ def test_the_page_asks_no_network(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=\"(?!data:)", text)
 
 
+def test_nothing_is_run_where_only_a_report_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run_json(capsys, "reproduce all --engine none --out", tmp_path / "r")
+    assert (found["measured"], found["cells"]) == (0, 0)
+    assert found["summary"] == "133 claims: 133 not run at this scale"
+    assert Path(found["page"]).is_file()
+
+
 def test_a_paper_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("reproduce shadow --out", tmp_path / "r") == 2
     assert "did you mean 'shadows'" in capsys.readouterr().err

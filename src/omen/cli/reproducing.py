@@ -37,7 +37,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--data", metavar="DIR", help="folder of the real graphs and the cluster trace")
     parser.add_argument("--out", metavar="DIR", required=True, help="folder of the results, added to if it exists")
     parser.add_argument("--papers-only", action="store_true", help="leave out what goes beyond the papers")
-    parser.add_argument("--engine", choices=("spark", "local"), default="spark", help="local: in this process (spark)")
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "local", "none"),
+        default="spark",
+        help="local: in this process; none: run nothing, report what there is (spark)",
+    )
     add_spark_options(parser)
     add_json(parser)
     parser.set_defaults(handler=reproduce)

@@ -68,7 +68,8 @@ def sweep(
 ) -> Swept:
     """Run those cells that the table in `folder` has no result of, and return the results of all.
 
-    `engine` local: in this process, one after another. A cell that failed before is tried again.
+    `engine` local: in this process, one after another; none: nothing is run, and only what there is comes back. A cell
+    that failed before is tried again.
     """
     started = time.monotonic()
     table = SweepTable(folder)
@@ -80,11 +81,11 @@ def sweep(
         state = _State(todo, len(finished), tell or (lambda progress: None))
         if todo and engine == "local":
             _run_all(state, table, lambda bundle: [run_cell(cell) for cell in bundle], 1)
-        elif todo:
+        elif todo and engine == "spark":
             with spark_session(replace(options or SparkOptions(), shows_stages=False)) as spark:
                 _run_all(state, table, lambda bundle: run_on_spark(spark, bundle), slots_of(spark))
         known |= {one.cell.id: one for one in state.results}
-    results = tuple(known[cell.id] for cell in wanted)
+    results = tuple(known[cell.id] for cell in wanted if cell.id in known)
     return Swept(results, len(finished), time.monotonic() - started)
 
 

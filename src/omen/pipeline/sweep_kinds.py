@@ -31,9 +31,10 @@ from omen.quality import (
 )
 from omen.runs import design_overlay, find_algorithm, find_system
 from omen.tables import read_churn, read_workload
-from omen.workloads import Distribution, Popularity, Sizes, generate_interests, random_rounds
+from omen.workloads import Distribution, Popularity, Sizes, generate_interests, lifetimes, random_rounds
 
 Found = tuple[dict[str, float], dict[str, list[float]]]
+PROMISE_NOTHING = ("spidercast",)
 CHURN_SEED = 1000
 """Added to the seed of a workload for its churn, so that the two draw differently."""
 
@@ -72,19 +73,34 @@ def interests_of(workload: WorkloadSpec) -> Interests:
     return generate_interests(workload.nodes, workload.topics, workload.popularity, workload.sizes, seed=workload.seed)
 
 
+@dataclass(frozen=True)
+class ChurnSpec:
+    """A table of churn; or, where there is none, lives of these mean lengths; or else rounds of a join or a leave."""
+
+    rounds: int = 100
+    join_probability: float = 0.5
+    trace: str = ""
+    mean_up: float = 0.0
+    mean_down: float = 0.0
+    duration: float = 0.0
+
+
 @lru_cache(maxsize=4)
-def churn_of(workload: WorkloadSpec, rounds: int, join_probability: float, trace: str) -> Trace:
-    """The table named, or rounds of a join or a leave; joining nodes draw as the workload's own did."""
+def churn_of(workload: WorkloadSpec, churn: ChurnSpec) -> Trace:
+    """Joining nodes draw as the workload's own did."""
     interests = interests_of(workload)
-    if trace:
-        return read_churn(trace, interests).trace
+    if churn.trace:
+        return read_churn(churn.trace, interests).trace
     if workload.folder:
         distribution = Distribution.recorded(read_workload(workload.folder).info)
     else:
         distribution = Distribution(
             workload.topics, Popularity.parse(workload.popularity), Sizes.parse(str(workload.sizes))
         )
-    return random_rounds(interests, rounds, join_probability, workload.seed + CHURN_SEED, distribution)
+    seed = workload.seed + CHURN_SEED
+    if churn.mean_up:
+        return lifetimes(interests, churn.mean_up, churn.mean_down, churn.duration, seed, distribution)
+    return random_rounds(interests, churn.rounds, churn.join_probability, seed, distribution)
 
 
 def _design(cell: Cell, interests: Interests) -> Found:
@@ -140,8 +156,10 @@ def _replay(cell: Cell, interests: Interests) -> Found:
 
     trace = _trace(cell)
     verify = cell.setting("verify", "end")
-    replayed = replay(interests, trace, cell.name, verify=verify, skip_impossible=True, **_told(cell))
-    if replayed.topic_connected is False:
+    start_from = str(cell.setting("start", ""))
+    first = design_overlay(interests, start_from) if start_from else None
+    replayed = replay(interests, trace, cell.name, first, verify=verify, skip_impossible=True, **_told(cell))
+    if replayed.topic_connected is False and cell.name not in PROMISE_NOTHING:
         raise InvalidInput(f"{cell.name} left topics split after {len(replayed.broken)} of {replayed.judged} looks")
     joins = np.array([isinstance(event, Join) for event in replayed.events], dtype=bool)
     start = interests.node_count - len(trace.absent_at_start().intersection(interests.nodes.tolist()))
@@ -158,7 +176,11 @@ def _replay(cell: Cell, interests: Interests) -> Found:
         "changed": changed,
         **{name: columns[name] for name in ("max_degree", "avg_degree", "shadow_size", "repair_s", "messages")},
     }
-    values = {"events": float(joins.size), "judged": float(replayed.judged)}
+    values = {
+        "events": float(joins.size),
+        "judged": float(replayed.judged),
+        "times_split": float(len(replayed.broken)),
+    }
     for name in ("max_degree", "avg_degree", "changed", "shadow_size", "repair_s", "messages"):
         column = series[name]
         for where, chosen in (("", np.ones_like(joins)), ("_join", joins), ("_leave", gone)):
@@ -235,12 +257,7 @@ def _told(cell: Cell) -> dict[str, Any]:
 
 def _trace(cell: Cell) -> Trace:
     """`events`: only the first so many of it."""
-    whole = churn_of(
-        cell.workload,
-        int(cell.setting("rounds", 100)),
-        float(cell.setting("join_probability", 0.5)),
-        str(cell.setting("trace", "")),
-    )
+    whole = churn_of(cell.workload, ChurnSpec(**{name: cell.setting(name, _CHURN[name]) for name in CHURN_SETTINGS}))
     events = int(cell.setting("events", 0))
     return Trace(whole.events[:events]) if events else whole
 
@@ -273,11 +290,14 @@ def _views_weight(cell: Cell) -> float:
     return cell.workload.subscriptions * float(cell.setting("rounds", 20)) * 10
 
 
-_CHURN: dict[str, Value] = {"rounds": 100, "join_probability": 0.5, "trace": "", "events": 0}
+CHURN_SETTINGS = tuple(ChurnSpec.__dataclass_fields__)
+_CHURN: dict[str, Value] = {**vars(ChurnSpec()), "events": 0}
 
 KINDS: dict[str, Kind] = {
     "design": Kind(_design, {"diameters": False, "check_k": 0, "mesh": 0, "tdi": 0}, _design_weight, "algorithm"),
-    "replay": Kind(_replay, _CHURN | {"verify": "end", "diameters": False, "series": True}, _churn_weight, "system"),
+    "replay": Kind(
+        _replay, _CHURN | {"verify": "end", "diameters": False, "series": True, "start": ""}, _churn_weight, "system"
+    ),
     "rebuild": Kind(_rebuild, _CHURN | {"every": 10}, _churn_weight, "algorithm"),
     "views": Kind(measure_views, {"rounds": 20}, _views_weight, "system"),
     "optimum": Kind(measure_optimum, {"limit_s": 60.0}, lambda cell: cell.workload.subscriptions**2, "algorithm"),

@@ -24,7 +24,7 @@ class Beyond:
     """What is measured besides the papers' claims."""
 
     cells: Callable[[str], list[Cell]]
-    drawings: Callable[[Results, str], list[Drawing]]
+    drawings: tuple[Callable[[Results, str], Drawing], ...]
 
 
 def growing(scale: str) -> tuple[int, ...]:
@@ -71,16 +71,6 @@ def make_cells(scale: str) -> list[Cell]:
         *(mesh_cell(size, name) for size in MESH_SIZES for name in ("gm2", "harary-pt", "low-oda")),
         *(cell for nodes in growing(scale) for cell in (growth_cell(nodes), rebuild_cell(nodes))),
     ]
-
-
-def make_drawings(found: Results, scale: str) -> list[Drawing]:
-    made = []
-    for one in (_optimum, _meshes, _growth):
-        try:
-            made.append(one(found, scale))
-        except NotRun:
-            continue
-    return made
 
 
 def _optimum(found: Results, scale: str) -> Drawing:
@@ -151,4 +141,4 @@ def _growth(found: Results, scale: str) -> Drawing:
     return Drawing("beyond-growth", "Mending against building anew as instances grow", caption, (panel,))
 
 
-BEYOND = Beyond(make_cells, make_drawings)
+BEYOND = Beyond(make_cells, (_optimum, _meshes, _growth))

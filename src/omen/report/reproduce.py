@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omen.errors import InvalidInput, MissingDependency, OmenError
+from omen.errors import InvalidInput, MissingDependency
 from omen.pipeline.session import SparkOptions
 from omen.pipeline.sweep import Swept, Tell, sweep
 from omen.pipeline.sweep_cells import Cell
@@ -53,7 +53,7 @@ class Request:
     scale: str
     out: str
     data: str | None = None
-    engine: str = "spark"
+    engine: str = "spark"  # or local; none: nothing is run, what is there is reported
     spark: SparkOptions | None = None
     beyond: bool = True
 
@@ -73,8 +73,8 @@ def reproduce(request: Request, tell: Tell | None = None) -> Reproduction:
     found = Stored({one.cell.id: one for one in swept.results})
     pairs = list(zip(chosen, efforts, strict=True))
     entries = [entry for paper, effort in pairs for entry in judge_paper(paper, found, effort)]
-    drawings = [one for paper, effort in pairs for one in _drawings(paper, found, effort)]
-    more = BEYOND.drawings(found, request.scale) if request.beyond else []
+    drawings = [one for paper, effort in pairs for one in draw_what_there_is(paper.drawings, found, effort)]
+    more = draw_what_there_is(BEYOND.drawings, found, request.scale) if request.beyond else ()
     return Reproduction(
         request.papers,
         request.scale,
@@ -110,11 +110,13 @@ def _measure(paper: Paper, claim_id: str, found: Results, effort: Any) -> tuple[
         return None, str(missing)
 
 
-def _drawings(paper: Paper, found: Results, effort: Any) -> Sequence[Drawing]:
-    try:
-        return paper.drawings(found, effort)
-    except OmenError:  # cells of it failed: the ledger says so
-        return []
+def draw_what_there_is(drawings: Sequence[Callable[..., Drawing]], *arguments: Any) -> Iterator[Drawing]:
+    """The figures whose cells there are; of the others the ledger says that they were not run."""
+    for drawing in drawings:
+        try:
+            yield drawing(*arguments)
+        except NotRun:
+            continue
 
 
 def _about(request: Request, swept: Swept, seconds: float) -> dict[str, Any]:

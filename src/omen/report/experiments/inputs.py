@@ -9,7 +9,10 @@ from typing import Any
 from omen.errors import InvalidInput
 from omen.pipeline.session import SparkOptions, require_spark, spark_session
 
-GRAPHS = {"fb1k": ("facebook_combined.txt.gz", False, 1000)}
+GRAPHS = {
+    "fb1k": ("facebook_combined.txt.gz", False, 1000),
+    "tw1k": ("higgs-social_network.prefix.edgelist.gz", True, 1000),
+}
 MACHINES = "google2011_machine_events.csv.gz"
 SEED = 7
 
@@ -52,6 +55,7 @@ def _make(spark: Any, edges: Path, directed: bool, nodes: int, machines: Path, w
 
     workload.parent.mkdir(parents=True, exist_ok=True)
     if not workload.exists():
-        sample_social(spark, SocialRequest(edges=str(edges), directed=directed, nodes=nodes, seed=SEED), str(workload))
+        asked = SocialRequest(edges=str(edges), directed=directed, nodes=nodes, seed=SEED, subscribers_only=directed)
+        sample_social(spark, asked, str(workload))
     if not trace.exists():
         write_google_churn(spark, str(machines), str(workload), SEED, str(trace))

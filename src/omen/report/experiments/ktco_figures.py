@@ -14,16 +14,6 @@ NAMES = {UNIF: "Unif", ZIPF: "Zipf"}
 Varied = Callable[[int], list[WorkloadSpec]]
 
 
-def drawings(found: Results, effort: Effort) -> list[Drawing]:
-    return [
-        _degrees_by_nodes(found, effort),
-        _degrees_by_topics(found, effort),
-        _harary_by_size(found, effort),
-        _harary_by_k(found, effort),
-        _diameters(found, effort),
-    ]
-
-
 def _named(popularity: str) -> str:
     return NAMES.get(popularity, "Expo")
 
@@ -103,3 +93,6 @@ def _diameters(found: Results, effort: Effort) -> Drawing:
         panels.append(Panel("nodes", said, tuple(lines)))
     caption = "200 topics, 30 a node: the second way also halves the distances."
     return Drawing("ktco-fig6-8", "k-TCO, Figs. 6 and 8: topic diameters", caption, tuple(panels))
+
+
+DRAWINGS = (_degrees_by_nodes, _degrees_by_topics, _harary_by_size, _harary_by_k, _diameters)

@@ -144,10 +144,6 @@ def highest_star_diameter(found: Results, effort: Effort) -> Measured:
     return Measured(highest, f"{len(those)} workloads, three algorithms, every topic")
 
 
-def drawings(found: Results, effort: Effort) -> list[Drawing]:
-    return [_by_nodes(found, effort), _by_parameter(found, effort), _stars(found, effort)]
-
-
 def _by_nodes(found: Results, effort: Effort) -> Drawing:
     panels = []
     for measure, said in (("max_degree", "maximum degree"), ("avg_degree", "average degree")):
@@ -192,3 +188,6 @@ def _stars(found: Results, effort: Effort) -> Drawing:
     panel = Panel("topics a node wants", "links, as a multiple of GM's", tuple(lines), paper)
     caption = "100 nodes, 100 topics, uniform: what topic diameters of 2 cost in links."
     return Drawing("low-oda-fig5", "Low-ODA, Fig. 5: links of the constant-diameter family", caption, (panel,))
+
+
+DRAWINGS = (_by_nodes, _by_parameter, _stars)

@@ -25,7 +25,7 @@ class Paper:
     cells: Callable[[Any], Sequence[Cell]]
     measures: Measures
     deviations: Mapping[str, Deviation]
-    drawings: Callable[[Results, Any], list[Drawing]]
+    drawings: Sequence[Callable[[Results, Any], Drawing]]
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda effort: {}
     not_run: Mapping[str, str] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ PAPERS: dict[str, Paper] = {
             low_oda.cells,
             low_oda.MEASURES,
             low_oda.DEVIATIONS,
-            low_oda.drawings,
+            low_oda.DRAWINGS,
         ),
         Paper(
             "ktco",
@@ -54,7 +54,7 @@ PAPERS: dict[str, Paper] = {
             ktco.cells,
             ktco.MEASURES,
             ktco.DEVIATIONS,
-            ktco_figures.drawings,
+            ktco_figures.DRAWINGS,
         ),
         Paper(
             "shadows",
@@ -62,7 +62,7 @@ PAPERS: dict[str, Paper] = {
             shadows.cells,
             shadows.MEASURES,
             shadows.DEVIATIONS,
-            shadows_figures.drawings,
+            shadows_figures.DRAWINGS,
         ),
         Paper(
             "omen",
@@ -70,7 +70,7 @@ PAPERS: dict[str, Paper] = {
             omen.cells,
             omen.MEASURES,
             omen.DEVIATIONS,
-            omen.drawings,
+            omen.DRAWINGS,
             omen.stand_ins,
             omen.NOT_RUN,
         ),
@@ -80,8 +80,7 @@ PAPERS: dict[str, Paper] = {
             spidercast.cells,
             spidercast.MEASURES,
             spidercast.DEVIATIONS,
-            spidercast.drawings,
-            not_run=spidercast.NOT_RUN,
+            spidercast.DRAWINGS,
         ),
     )
 }

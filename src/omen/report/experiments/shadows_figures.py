@@ -28,17 +28,6 @@ from omen.report.experiments.shadows import (
 from omen.report.figures import Drawing, Line, Panel, PaperValue
 
 
-def drawings(found: Results, effort: Effort) -> list[Drawing]:
-    return [
-        _backup_sets(found, effort),
-        _by_rule(found, effort),
-        _by_coverage(found, effort),
-        _evolution(found, effort),
-        _times(found, effort),
-        _repairs(found, effort),
-    ]
-
-
 def _backup_sets(found: Results, effort: Effort) -> Drawing:
     sizes, degrees = [], []
     for rule in (GREEDY, PRIMAL_DUAL):
@@ -147,6 +136,9 @@ def _sorted(label: str, values: Any) -> Line:
 
 def _with_paper(panel: Panel, *paper: PaperValue) -> Panel:
     return Panel(panel.x_label, panel.y_label, panel.lines, paper, panel.title, panel.log_x, panel.log_y)
+
+
+DRAWINGS = (_backup_sets, _by_rule, _by_coverage, _evolution, _times, _repairs)
 
 
 def tables(found: Results, effort: Effort) -> Iterator[dict[str, Any]]:
