@@ -12,6 +12,7 @@ from omen.protocol.events import NodeId
 from omen.sim.monitors import Bounds, Monitors
 from omen.sim.population import Population
 from omen.sim.scenario import Scenario
+from omen.sim.spider_watch import SpiderMonitors, build_spiders
 from omen.sim.world import World
 
 
@@ -29,5 +30,6 @@ def _build_omen(world: World, scenario: Scenario, places: Mapping[Label, NodeId]
 
 
 OMEN = Kind("omen", _build_omen, Monitors)
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (OMEN,)}
+SPIDERCAST = Kind("spidercast", build_spiders, SpiderMonitors)
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (OMEN, SPIDERCAST)}
 """Another core takes part by an entry here."""

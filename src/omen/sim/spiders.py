@@ -26,6 +26,8 @@ class Spiders:
     `places`: identifiers of some labels; the others have the hash of their name.
     """
 
+    core: type[SpiderNode] = SpiderNode
+
     def __init__(
         self,
         world: World,
@@ -80,7 +82,7 @@ class Spiders:
         ref = Ref(node, life, "")
         self.membership.put(ref, topics)
         randomness = generator_for(self.world.seed, "node", node, life)
-        self.cores[node] = SpiderNode(ref, topics, self.config, randomness, self.membership.view_of(node))
+        self.cores[node] = self.core(ref, topics, self.config, randomness, self.membership.view_of(node))
         self._wanted[node] = set(topics)
         self.world.add(node, self.cores[node], life)
 
@@ -90,8 +92,8 @@ class Spiders:
         self.topic_labels.update(zip(keys, labels.tolist(), strict=True))
         return keys
 
-    def join(self, label: Label, topics: Sequence[Label]) -> NodeId:
-        """A node comes, or comes back in another life."""
+    def join(self, label: Label, topics: Sequence[Label], _through: Label | None = None) -> NodeId:
+        """A node comes, or comes back in another life. Nobody introduces it: the membership service does."""
         node = self.place(label)
         life = self.cores[node].ref.incarnation + 1 if node in self.cores else 1
         self._add(node, life, self._keys(topics))
@@ -176,11 +178,13 @@ class Spiders:
         codes = {members[int(position)]: code for code, position in enumerate(order)}
         labels = labels[order]
         pairs = [(codes[node], topic) for node in members for topic in self.cores[node].me.interest]
-        topics = sorted({topic for _, topic in pairs})
-        topic_codes = {topic: code for code, topic in enumerate(topics)}
+        keys = sorted({topic for _, topic in pairs})
+        topics = label_array([self.topic_labels[key] for key in keys], "topic")
+        by_label = np.argsort(topics, kind="stable")
+        topic_codes = {keys[int(position)]: code for code, position in enumerate(by_label)}
         interests = Interests.from_codes(
             labels,
-            np.array(topics, dtype=np.uint64).view(np.int64),
+            topics[by_label],
             np.array([node for node, _ in pairs], dtype=np.int64),
             np.array([topic_codes[topic] for _, topic in pairs], dtype=np.int64),
         )

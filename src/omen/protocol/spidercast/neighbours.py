@@ -16,7 +16,8 @@ Told = tuple[int, int, int]
 class Neighbour:
     """What is known of a neighbour (Fig. 1). `shared`: what of this node's topics it covers.
 
-    `told`: what it knows of this node. `asked`: to part, with what is known of it now.
+    `told`: what it knows of this node. `asked`: to part, with what is known of it now. `silent`: heartbeats of this
+    node since it was last heard.
     """
 
     ref: Ref
@@ -26,6 +27,7 @@ class Neighbour:
     shared: tuple[Topic, ...]
     told: Told
     asked: bool = False
+    silent: int = 0
 
     @property
     def is_covered(self) -> bool:

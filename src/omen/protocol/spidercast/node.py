@@ -127,7 +127,7 @@ class SpiderNode:
                     handler(sender, message, now)
             case TimerFired(key):
                 if key == "heartbeat":
-                    self._beat()
+                    self._beat(now)
                 else:
                     self.tasks[key[1]].maintain(now)  # type: ignore[index]
             case PeerLost(peer, incarnation):
@@ -153,12 +153,14 @@ class SpiderNode:
         one, other = self.tasks
         return one.state != self._announced[0] or other.state != self._announced[1]
 
-    def _beat(self) -> None:
+    def _beat(self, now: Time) -> None:
         """Tell each neighbour what it does not know; now and then everything to all, as a sign of life."""
         self._beating = False
         self._beats += 1
         alive = bool(self.config.keep_alive) and self._beats % self.config.keep_alive == 0
         for task in self.tasks:
+            if self.config.silence:
+                task.lose_silent(now)
             state = task.state
             self._announced[task.number] = state
             for neighbour in task.neighbours.known.values():

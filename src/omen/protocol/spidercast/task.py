@@ -213,6 +213,7 @@ class Task:
             if neighbour is None and self.quarantined.get(sender.id, (0, 0))[0] <= now:
                 self._out.send(sender, Leave(self.number, self._me.ref.incarnation))
             return
+        neighbour.silent = 0
         news = (message.degree, message.target) != (neighbour.degree, neighbour.target)
         if message.interest is not None:
             self.neighbours.add(sender, message.degree, message.target, message.interest, neighbour.told)
@@ -229,6 +230,14 @@ class Task:
             return False
         self._remove_connection(node)
         return True
+
+    def lose_silent(self, now: Time) -> None:
+        """Those that have not been heard for too long are suspected (2.4)."""
+        for neighbour in list(self.neighbours.known.values()):
+            neighbour.silent += 1
+            if neighbour.silent > self._config.silence:
+                self.shun(neighbour.ref.id, now)
+                self._remove_connection(neighbour.ref.id)
 
     def shun(self, node: NodeId, now: Time) -> None:
         """Do not ask this one for a while."""
