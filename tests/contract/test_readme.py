@@ -16,7 +16,7 @@ TIMES = re.compile(r"\d+\.\d+ s$", re.MULTILINE)
 
 
 def test_the_demo_prints_what_the_readme_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+    assert main(["demo", "--no-live", "--out", str(tmp_path / "demo")]) == 0
     assert BLOCKS[0] in capsys.readouterr().out
 
 

@@ -18,7 +18,10 @@ from omen.cli.main import main
 from omen.runs import ALGORITHMS
 
 SYNTH = "workload synth --nodes 60 --topics 12 --popularity zipf:1 --sizes uniform:1:6 --seed 3"
-COMMANDS = ("demo", "workload", "workload synth", "workload import", "design", "check", "simulate", "export", "compile")
+COMMANDS = (
+    *("demo", "workload", "workload synth", "workload import", "design", "check", "simulate", "export", "compile"),
+    *("node", "pub", "sub", "cluster", "cluster up", "cluster start", "cluster kill", "cluster down", "status"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -167,14 +170,14 @@ def test_import_reads_adjacency_lines(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_demo_ends_well_and_keeps_what_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("demo --out", tmp_path / "demo") == 0
+    assert run("demo --no-live --out", tmp_path / "demo") == 0
     story = capsys.readouterr().out
     for word in ("gm", "low-oda", "gm2", "a ring a topic", "a mesh of 6 a topic", str(tmp_path / "demo")):
         assert word in story
     command = next(line.split() for line in story.splitlines() if line.startswith("  omen check"))
     assert main(command[1:]) == 0
     capsys.readouterr()
-    told = run_json(capsys, "demo --out", tmp_path / "demo")
+    told = run_json(capsys, "demo --no-live --out", tmp_path / "demo")
     mesh = told["per_topic"][1]
     assert all(design["topic_connected"] and design["avg_degree"] < mesh["avg_degree"] for design in told["designs"])
     assert told["designs"][2]["survives_a_crash"]

@@ -41,12 +41,14 @@ def add_parser(commands: Any) -> None:
         ("stop", stop, "ask nodes to leave in good order"),
         ("start", start, "bring a node that is gone back, through those that live"),
     ):
-        action = actions.add_parser(name, help=text, description=text.capitalize() + ".", epilog=EPILOG)
+        example = f"example:\n  omen cluster {name} n3\n"
+        action = actions.add_parser(name, help=text, description=text.capitalize() + ".", epilog=example)
         action.add_argument("nodes", metavar="NODE", nargs="+")
         _add_state(action)
         add_json(action)
         action.set_defaults(handler=handler)
-    down_parser = actions.add_parser("down", help="end all nodes", description="End all nodes.", epilog=EPILOG)
+    example = "example:\n  omen cluster down\n"
+    down_parser = actions.add_parser("down", help="end all nodes", description="End all nodes.", epilog=example)
     _add_state(down_parser)
     add_json(down_parser)
     down_parser.set_defaults(handler=down)

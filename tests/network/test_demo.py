@@ -1,0 +1,18 @@
+"""The demo ends with a live cluster that loses nodes and no publication."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.slow
+def test_the_demo_kills_nodes_of_a_live_cluster_and_loses_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "omen.cli", "demo", "--out", str(tmp_path / "demo")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "20 nodes are up" in done.stdout
+    assert done.stdout.endswith("lost 0\nduplicated 0\n")
