@@ -1,4 +1,4 @@
-"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (design). `page` only writes the page."""
+"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (design spidercast). `page` only writes the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from bench import design, mend, sim
+from bench import design, mend, sim, spidercast
 from bench.measure import RESULTS, ROOT
 from bench.page import write_page
 
@@ -24,14 +24,15 @@ PARTS: dict[str, Callable[[], None]] = {
     "mend": mend.measure,
     "pipeline": measure_pipeline,
     "sim": sim.measure,
+    "spidercast": spidercast.measure,
     "page": lambda: None,
 }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (design)")
-    wanted = parser.parse_args().parts or ["design"]
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (design spidercast)")
+    wanted = parser.parse_args().parts or ["design", "spidercast"]
     if unknown := [name for name in wanted if name not in PARTS]:
         parser.error(f"there is no {unknown[0]!r} (there are {', '.join(PARTS)})")
     for name in wanted:

@@ -1,0 +1,176 @@
+"""SpiderCast's nodes in a world: to quiescence, under churn, under faults."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from omen.interests import Interests
+from omen.overlay import Overlay
+from omen.protocol.events import SECOND
+from omen.protocol.spidercast.config import SpiderConfig, coverage
+from omen.quality import check_overlay, topic_components
+from omen.runs import design_overlay
+from omen.runs.simulated_spidercast import build_spidercast
+from omen.runs.systems import find_system, resolve_settings
+from omen.sim.latency import uniform
+from omen.sim.membership import Membership
+from omen.sim.search import Search, run_world
+from omen.sim.spiders import Spiders
+from omen.sim.world import Network, World
+from omen.workloads import generate_interests, random_rounds
+
+NETWORK = Network(latency=uniform(500, 2_000), detection=uniform(20_000, 100_000))
+
+
+def settled(interests: Interests, overlay: Overlay | None = None, **settings: object) -> Spiders:
+    world = World(3, NETWORK)
+    config = SpiderConfig(coverage(3, 0), **settings)  # type: ignore[arg-type]
+    spiders = Spiders(world, config, Membership(3))
+    spiders.set_up(interests, overlay)
+    spiders.settle(60 * SECOND)
+    return spiders
+
+
+def covers(spiders: Spiders, node: int, times: int = 3) -> bool:
+    """Whether every topic is covered K times, or by all who want it."""
+    task = spiders.cores[node].tasks[0]
+    wanting = {
+        topic: sum(topic in spiders.cores[other].me.interest for other in spiders.members() if other != node)
+        for topic in task.neighbours.cover
+    }
+    return all(have >= min(times, wanting[topic]) for topic, have in task.neighbours.cover.items())
+
+
+@pytest.fixture(scope="module")
+def interests() -> Interests:
+    return generate_interests(120, 30, "zipf:0.5", "uniform:2:8", seed=5)
+
+
+def test_quiet_nodes_are_covered_and_their_neighbours_know_their_degree(interests: Interests) -> None:
+    spiders = settled(interests)
+    assert all(covers(spiders, node) for node in spiders.members())
+    assert not spiders.one_sided()
+    for core in spiders.cores.values():
+        for other, known in core.tasks[0].neighbours.known.items():
+            theirs = spiders.cores[other].tasks[0]
+            assert (known.degree, known.target) == (theirs.degree, theirs.target)
+
+
+def test_nobody_could_part_from_anybody_and_both_stay_covered(interests: Interests) -> None:
+    spiders = settled(interests)
+    for node, core in spiders.cores.items():
+        for other in core.tasks[0].neighbours.known:
+            here = core.tasks[0].neighbours.under_covered_without(other)
+            there = spiders.cores[other].tasks[0].neighbours.under_covered_without(node)
+            assert here or there
+
+
+def test_no_degree_is_above_l_max_and_margin() -> None:
+    crowd = Interests.from_pairs([(node, 0) for node in range(60)])
+    spiders = settled(crowd, margin=1)
+    assert max(core.tasks[0].degree for core in spiders.cores.values()) <= 4
+
+
+def test_the_same_seed_gives_the_same_overlay_and_another_one_another(interests: Interests) -> None:
+    one, again, other = (design_overlay(interests, "spidercast", seed=seed) for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+def test_a_design_starts_from_nothing_and_a_system_from_the_overlay_it_is_given(interests: Interests) -> None:
+    first = design_overlay(interests, "low-oda")
+    spiders = settled(interests, first)
+    links = {frozenset((spiders.labels[u], spiders.labels[v])) for u, v in spiders.links()}
+    kept = {frozenset(pair) for pair in first.links()} & links
+    assert len(kept) > first.link_count // 2
+    assert all(covers(spiders, node) for node in spiders.members())
+
+
+@pytest.mark.parametrize("how", ["crash", "leave"])
+def test_former_neighbours_of_a_lost_node_are_covered_again(how: str, interests: Interests) -> None:
+    spiders = settled(interests)
+    lost = max(spiders.members(), key=lambda node: spiders.degrees[node])
+    getattr(spiders, how)(spiders.labels[lost])
+    spiders.world.run_until(spiders.world.now + SECOND)
+    spiders.settle(spiders.world.now + 60 * SECOND)
+    assert lost not in spiders.members()
+    assert not any(lost in pair for pair in spiders.links())
+    assert all(covers(spiders, node) for node in spiders.members())
+
+
+def test_a_newcomer_is_covered_within_two_seconds(interests: Interests) -> None:
+    spiders = settled(interests)
+    node = (
+        spiders.join("new", interests.topics[:6].tolist())
+        if interests.nodes.dtype == object
+        else spiders.join(10_000, interests.topics[:6].tolist())
+    )
+    spiders.world.run_until(spiders.world.now + 2 * SECOND)
+    assert covers(spiders, node)
+
+
+def test_a_name_that_comes_back_is_another_life(interests: Interests) -> None:
+    spiders = settled(interests)
+    label = spiders.labels[spiders.members()[0]]
+    spiders.crash(label)
+    node = spiders.join(label, interests.topics[:3].tolist())
+    spiders.world.run_until(spiders.world.now + SECOND)
+    spiders.settle(spiders.world.now + 60 * SECOND)
+    assert spiders.cores[node].ref.incarnation == 2
+    assert covers(spiders, node)
+    assert not spiders.one_sided()
+
+
+def test_a_change_of_interest_reaches_neighbours_and_strangers(interests: Interests) -> None:
+    spiders = settled(interests)
+    node = spiders.members()[7]
+    spiders.resubscribe(spiders.labels[node], [*interests.topics[20:25].tolist(), 999])
+    spiders.settle(spiders.world.now + 60 * SECOND)
+    assert covers(spiders, node)
+    for other in spiders.cores[node].neighbours():
+        assert 999 in spiders.cores[other].tasks[0].neighbours.known[node].interest
+
+
+def test_links_followed_as_they_change_are_those_counted_anew(interests: Interests) -> None:
+    spiders = settled(interests)
+    for label in interests.nodes[:15].tolist():
+        spiders.crash(label)
+        spiders.world.run_until(spiders.world.now + SECOND // 3)
+        followed = set(spiders.links())
+        alive = set(spiders.members())
+        anew = {
+            (u, v)
+            for u in alive
+            for v in spiders.cores[u].neighbours()
+            if u < v and v in alive and spiders.cores[v].has_neighbour(u)
+        }
+        assert followed == anew
+        assert sum(spiders.degrees.values()) == 2 * len(anew)
+
+
+def test_partial_views_and_adaptive_settings_cover_too(interests: Interests) -> None:
+    for options in ({"view": 0.5}, {"adaptive": 1}, {"kr": 1}):
+        overlay = design_overlay(interests, "spidercast", **options)
+        assert int((topic_components(interests, overlay) > 1).sum()) <= 1
+
+
+def test_a_replayed_system_follows_its_trace_and_says_what_it_took(interests: Interests) -> None:
+    trace = random_rounds(interests, 25, 0.5, 3)
+    settings = resolve_settings(find_system("spidercast"), {"kr": 0})
+    system = build_spidercast(interests, None, interests, settings)
+    for event in trace:
+        (outcome,) = system.apply([event])
+        assert outcome.messages and outcome.bytes and outcome.handled_s is not None
+        assert outcome.max_degree is not None and outcome.average_degree is not None
+    present, overlay = system.snapshot()
+    assert overlay.degrees.max() == outcome.max_degree
+    assert np.isclose(overlay.degrees.mean(), outcome.average_degree)
+    assert set(present.topics.tolist()) <= set(interests.topics.tolist())
+    assert check_overlay(present, overlay).holds
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_faults_never_raise_and_links_are_agreed_on_in_the_end(seed: int) -> None:
+    world = run_world(Search("plain", (), "spidercast"), seed)
+    assert not any("raised" in complaint or "alone has a link" in complaint for complaint in world.complaints)
