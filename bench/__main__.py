@@ -1,4 +1,4 @@
-"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (design spidercast). `page` only writes the page."""
+"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (design spidercast). `page` only writes it."""
 
 from __future__ import annotations
 
