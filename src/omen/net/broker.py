@@ -271,7 +271,7 @@ class Broker:
         driver.feed(events.Subscribe(tuple(keys)))
         asked = set(driver.core.requests.open) - before
         async with asyncio.timeout(timeout):
-            while asked & driver.core.requests.open.keys() and not self._has_left:
+            while (asked & driver.core.requests.open.keys() or not self.is_joined) and not self._has_left:
                 await self._wait_for_news(POLL_S)
 
     async def unsubscribe(self, *topics: str) -> None:

@@ -57,6 +57,7 @@ class Connection(asyncio.Protocol):
         self.is_paused = False
         self.is_behind = False
         self.is_retired = False
+        self.lost_frames = False
         self.other_is_done = False
         self.last_used = 0.0
         self.bytes_in = 0
@@ -196,6 +197,7 @@ class Connection(asyncio.Protocol):
         if self.is_retired or self.is_closed or self.transport is None:
             return
         self.flush(self.last_used)
+        self.lost_frames = self.is_paused or self.is_behind
         self.is_retired = True
         if not self.transport.is_closing():
             self.transport.write(LAST)

@@ -43,7 +43,7 @@ from omen.protocol.events import (
     TimerKey,
 )
 from omen.protocol.messages import EventId
-from omen.protocol.publications import OPENING, PLAIN, parse_publication
+from omen.protocol.publications import OPENING, PLAIN, Publication, parse_publication
 
 REPAIR_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -132,8 +132,7 @@ class Driver:
         try:
             self.feed(event)
         except Exception as error:
-            self.counts["core_errors"] += 1
-            self.log.error("the core failed", error, event=type(event).__name__)
+            self._note_failure(error, type(event).__name__)
 
     def obey(self, outputs: Sequence[Output]) -> None:
         """Do what the core asks for. The two that come with every publication are looked for first."""
@@ -207,38 +206,50 @@ class Driver:
 
     def on_peer_frames(self, node: NodeId, data: list[bytes], connection: Connection) -> None:
         """All frames of one read."""
-        core = self.core
-        if core is None:
+        if self.core is None:
             return
         now = self.now()
-        receive, obey, recorder = core.receive, self.obey, self._recorder
         publications = size = 0
-        try:
-            for body in data:
-                if body[0] == PLAIN or body[0] == OPENING:
-                    publication = parse_publication(body)
-                    publications += 1
-                    size += len(body) + 4
-                    outputs = receive(node, publication, now)
-                    if recorder is not None:
-                        recorder.note(Received(node, publication), now, outputs)
-                    if outputs:
-                        obey(outputs)
-                    continue
+        for body in data:
+            kind = body[0]
+            if kind in (PLAIN, OPENING):
+                publications += 1
+                size += len(body) + 4
+                try:
+                    self._receive(node, parse_publication(body), now)
+                except struct.error:
+                    self._refuse_frame(connection, "a publication is cut off in its header")
+                    break
+                except Exception as error:
+                    self._note_failure(error, PUBLICATION)
+                continue
+            try:
                 message = frames.decode(body)
-                kind = type(message).__name__
-                self.received[kind] += 1
-                self.bytes_received[kind] += len(body) + 4
-                self._feed_safely(Received(node, message))
-        except (msgspec.MsgspecError, struct.error) as error:
-            self.counts["bad_frames"] += 1
-            connection.refuse(Refused(f"a frame that cannot be read: {error}", "frame"))
-        except Exception as error:
-            self.counts["core_errors"] += 1
-            self.log.error("the core failed", error, event=PUBLICATION)
-        finally:
-            self.received[PUBLICATION] += publications
-            self.bytes_received[PUBLICATION] += size
+            except msgspec.MsgspecError as error:
+                self._refuse_frame(connection, str(error))
+                break
+            name = type(message).__name__
+            self.received[name] += 1
+            self.bytes_received[name] += len(body) + 4
+            self._feed_safely(Received(node, message))
+        self.received[PUBLICATION] += publications
+        self.bytes_received[PUBLICATION] += size
+
+    def _receive(self, node: NodeId, publication: Publication, now: Time) -> None:
+        """The short way for publications, of which there are most."""
+        outputs = self.core.receive(node, publication, now)
+        if self._recorder is not None:
+            self._recorder.note(Received(node, publication), now, outputs)
+        if outputs:
+            self.obey(outputs)
+
+    def _refuse_frame(self, connection: Connection, reason: str) -> None:
+        self.counts["bad_frames"] += 1
+        connection.refuse(Refused(f"a frame that cannot be read: {reason}", "frame"))
+
+    def _note_failure(self, error: Exception, event: str) -> None:
+        self.counts["core_errors"] += 1
+        self.log.error("the core failed", error, event=event)
 
     def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None:
         """With a detector the core makes up its own mind; without one the driver's word counts."""

@@ -127,7 +127,7 @@ class Peers:
         return [
             peer.connection
             for peer in self.table.values()
-            if peer.connection is not None and peer.connection.bulk_bytes > mark
+            if peer.connection is not None and peer.connection.bulk_bytes > mark and peer.connection.is_paused
         ]
 
     async def wait_for_slow(self) -> None:
@@ -172,8 +172,8 @@ class Peers:
             connection.retire()
         else:
             if present is not None:
-                peer.is_broken |= present.is_paused or present.is_behind or present.dialled == connection.dialled
                 self._detach(peer).retire()
+                peer.is_broken |= present.lost_frames or present.dialled == connection.dialled
             self._attach(peer, connection)
 
     def _replaces(self, fresh: Connection, present: Connection) -> bool:
@@ -239,7 +239,7 @@ class Peers:
             return
         peer.connection = None
         peer.missed_since = self._loop.time()
-        if not connection.is_retired:
+        if not connection.is_retired or connection.lost_frames:
             peer.is_broken = True
             self.counts["broken"] += 1
         if peer.is_kept:

@@ -1,0 +1,96 @@
+"""A peer that does not read holds nobody up, and lacks nothing once it reads again."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from omen.net.broker import Broker
+from omen.net.inbox import Gap, Message
+from omen.net.running import run
+from omen.net.settings import LIVE, Limits, NodeConfig
+from omen.protocol.config import Dissemination
+
+PATIENCE_S = 120.0
+ROOMY = replace(
+    LIVE,
+    gossip_period=100_000,
+    ready_rounds=2,
+    dissemination=Dissemination(window_count=10_000, window_bytes=1 << 28, gap_attempts=400),
+)
+TIGHT = Limits(queue_bytes=256 << 10, write_buffer_bytes=64 << 10, publish_patience_s=0.2)
+
+
+def config(name: str, join: tuple[str, ...] = ()) -> NodeConfig:
+    return NodeConfig(name=name, topics=("tea",), join=join, protocol=ROOMY, limits=TIGHT)
+
+
+def pause(broker: Broker, reading: bool) -> None:
+    assert broker.driver is not None
+    for connection in broker.driver.peers.connections():
+        assert connection.transport is not None
+        (connection.transport.resume_reading if reading else connection.transport.pause_reading)()
+
+
+async def collect(broker: Broker, count: int) -> list[int]:
+    sequences = []
+    async for item in broker.messages():
+        assert not isinstance(item, Gap)
+        assert isinstance(item, Message)
+        sequences.append(item.sequence)
+        if len(sequences) == count:
+            break
+    return sequences
+
+
+def test_a_slow_reader_falls_behind_is_waited_for_no_longer_and_catches_up_in_order() -> None:
+    async def test() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            async with Broker(config("ann")) as ann, Broker(config("bob", (ann.address,))) as bob:
+                assert ann.driver is not None
+                pause(bob, reading=False)
+                count = 1500
+                for number in range(count):
+                    await ann.publish("tea", number.to_bytes(4, "big") * 2500)
+                assert ann.driver.counts["links_behind"] >= 1
+                pause(bob, reading=True)
+                assert await collect(bob, count) == list(range(1, count + 1))
+                assert bob.gaps == 0
+
+    run(test())
+
+
+def test_a_connection_that_breaks_is_made_again_and_nothing_is_lost_over_it() -> None:
+    async def test() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            async with Broker(config("ann")) as ann, Broker(config("bob", (ann.address,))) as bob:
+                assert ann.driver is not None
+                assert bob.driver is not None
+                for number in range(600):
+                    await ann.publish("tea", bytes(100))
+                    if number % 100 == 50:
+                        for connection in (ann if number % 200 == 50 else bob).driver.peers.connections():  # type: ignore[union-attr]
+                            connection.abort()
+                    await asyncio.sleep(0.001)
+                assert await collect(bob, 600) == list(range(1, 601))
+                assert ann.driver.peers.counts["broken"] >= 6
+                assert ann.core.ref.incarnation == ann.driver.peers.hello.incarnation
+                assert ann.driver.counts["renewed"] == bob.driver.counts["renewed"] == 0
+
+    run(test())
+
+
+def test_two_ends_that_dial_at_once_end_up_with_one_connection() -> None:
+    async def test() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            async with Broker(config("ann")) as ann, Broker(config("bob", (ann.address,))) as bob:
+                assert ann.driver is not None
+                assert bob.driver is not None
+                for _ in range(5):
+                    await asyncio.gather(ann.driver.peers.greet(bob.address), bob.driver.peers.greet(ann.address))
+                    await ann.publish("tea", b"still here")
+                assert await collect(bob, 5) == [1, 2, 3, 4, 5]
+                await asyncio.sleep(0.5)
+                assert len(ann.driver.peers.connections()) == len(bob.driver.peers.connections()) == 1
+
+    run(test())
