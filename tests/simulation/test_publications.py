@@ -40,9 +40,11 @@ def crowd(count: int = 24, topics: int = 6) -> dict[str, NodeSpec]:
     }
 
 
-def run(network: NetworkSpec, events: tuple[EventSpec, ...] = (), seed: int = 5, **config: object) -> PublishingRun:
+def run(
+    network: NetworkSpec, events: tuple[EventSpec, ...] = (), seed: int = 5, until: float = 20.0, **config: object
+) -> PublishingRun:
     settings = ConfigSpec(gossip_ms=200.0, standby_timeout_ms=1500.0, **config)  # type: ignore[arg-type]
-    scenario = Scenario("publishing", nodes=crowd(), config=settings, network=network, events=events, until_s=20.0)
+    scenario = Scenario("publishing", nodes=crowd(), config=settings, network=network, events=events, until_s=until)
     under_way = PublishingRun(scenario, seed)
     under_way.go()
     return under_way
@@ -90,3 +92,11 @@ def test_worlds_without_publications_hear_nothing_of_them() -> None:
     assert not {"Announce", "Pull", "Prune", "Graft", "Publication"} & plain.world.messages.keys()
     assert not {"deliver", "gap", "held"} & {notice.what for notice in heard}
     assert plain.world.now > SECOND
+
+
+def test_both_sides_of_a_cut_are_given_what_the_other_said_meanwhile() -> None:
+    sides = (tuple(f"n{node}" for node in range(12)), tuple(f"n{node}" for node in range(12, 24)))
+    events = (EventSpec(1, 3.0, partition=sides), EventSpec(1, 8.0, heal=True))
+    under_way = run(CALM, events, detector=True, audit=True, audit_ms=2000.0, until=45.0)
+    assert not under_way.tally.complaints()
+    assert not under_way.monitors.broken_topics()

@@ -93,7 +93,10 @@ class Comparing:
         for node in sorted(news):
             ref, topics = news[node]
             self._out.send(ref, Announce(tuple((topic, tuple(marks)) for topic, marks in topics.items())))
-        if unsettled:
+        self.set_timer()
+
+    def set_timer(self) -> None:
+        if self.dirty:
             self._out.set_timer(ROUND, self._settings.announce_period)
 
     def _tell(self, stream: Stream, news: dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]], now: Time) -> bool:

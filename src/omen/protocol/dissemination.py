@@ -83,8 +83,15 @@ class Dissemination:
 
     @me.setter
     def me(self, ref: Ref) -> None:
-        """This node goes on in another life: what it says is a new stream, the old one is kept, numbers go on."""
+        """This node goes on in another life: what it says is a new stream, the old one is kept, numbers go on.
+
+        Timers may have ended with the former life: they are set again.
+        """
         self._me = self._comparing.me = ref
+        self._comparing.set_timer()
+        self._pulling.set_timer()
+        if self._is_sweeping:
+            self._out.set_timer(SWEEP, self._settings.window_age // 6)
 
     @property
     def gaps(self) -> int:

@@ -180,9 +180,9 @@ class OmenNode:
         before.tell_everybody(handled=False)
         self._build(ref, wanted, [known[other] for other in sorted(known)])
         self.book.tombstones, self.membership.remembered = buried, before.remembered
-        self.dissemination.me = ref
         self.out.to_oneself.clear()
         self.out.notify("renewed", incarnation)
+        self.dissemination.me = ref
         self._begin()
 
     def handle(self, event: Input, now: Time) -> Sequence[Output]:
@@ -400,7 +400,8 @@ class OmenNode:
         self._told_successors, self._told_digest = successors, me.digest
 
     def _keep_connections(self) -> None:
-        refs = {node: self.ring.members[node] for node in (*self.ring.get_preds(), *self.ring.get_succs())}
+        """To everybody it knows on the circle, the spare ones too: one that is gone must not be taken for a successor."""
+        refs = dict(self.ring.members)
         refs.update({node: link.ref for node, link in self.links.links.items()})
         for node in sorted(refs.keys() - self._connected):
             self.out.connect(refs[node])

@@ -55,8 +55,12 @@ class Pulling:
         self._asked.clear()
 
     def _arm(self) -> None:
-        if not self._is_armed and self.lacking:
-            self._is_armed = True
+        if not self._is_armed:
+            self.set_timer()
+
+    def set_timer(self) -> None:
+        self._is_armed = bool(self.lacking)
+        if self.lacking:
             self._out.set_timer(LACK, self._settings.graft_delay)
 
     def look_after_all(self, now: Time) -> None:

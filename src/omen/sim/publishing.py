@@ -9,6 +9,8 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from omen.protocol.events import MILLISECOND, SECOND, Publish, Time
 from omen.sim.deliveries import Deliveries, Tally
 from omen.sim.running import Outcome, Run
@@ -17,6 +19,7 @@ from omen.sim.search import draw_scenario
 from omen.sim.world import generator_for
 
 EVERY = 20 * MILLISECOND
+AUDIT_MS = 3000.0
 LAST_LOOK = 15 * SECOND
 
 
@@ -68,8 +71,11 @@ class PublishingRun(Run):
         return outcome
 
 
-def run_world(number: int, write: Callable[[str], None] | None = None) -> tuple[Outcome, Tally]:
-    run = PublishingRun(draw_scenario(number), number, write)
+def run_world(number: int, write: Callable[[str], None] | None = None, every: Time = EVERY) -> tuple[Outcome, Tally]:
+    """World `number` of the search, as nodes live: with the audit, so that a topic that stays split is found."""
+    scenario = draw_scenario(number)
+    config = msgspec.structs.replace(scenario.config, audit=True, audit_ms=AUDIT_MS)
+    run = PublishingRun(msgspec.structs.replace(scenario, config=config), number, write, every)
     return run.go(), run.tally
 
 
@@ -78,12 +84,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--worlds", type=int, default=20, help="how many worlds (20)")
     parser.add_argument("--first", type=int, default=0, help="number of the first (0)")
     parser.add_argument("--world", type=int, help="only this one")
+    parser.add_argument("--every-ms", type=float, default=20.0, help="a publication so often, on average (20)")
     parser.add_argument("--trace", action="store_true", help="tell it line by line")
     arguments = parser.parse_args(argv)
     first, count = (arguments.first, arguments.worlds) if arguments.world is None else (arguments.world, 1)
     total = Tally()
     for number in range(first, first + count):
-        outcome, tally = run_world(number, print if arguments.trace else None)
+        outcome, tally = run_world(number, print if arguments.trace else None, int(arguments.every_ms * MILLISECOND))
         for complaint in outcome.complaints()[:10]:
             print(f"world {number}: {complaint}")
         for name in Tally.__dataclass_fields__:
