@@ -23,6 +23,8 @@ PATIENCE = 60 * SECOND
 class SpiderSystem:
     """SpiderCast's nodes under churn. Gaps of the trace are cut to `gap_rounds` seconds: a month costs minutes.
 
+    The overlay given covers topics less than the nodes wish: what they add before the first event is told with it.
+
     `repair_s` is what choosing neighbours took, `handled_s` when the last link had changed. All messages are counted:
     heartbeats only come with something new in them; those that only tell that a node is alive are failure detection.
     """
@@ -38,6 +40,7 @@ class SpiderSystem:
         self._membership = Membership(options["seed"], options["view"], timed=True)
         self.spiders = Spiders(self.world, config, self._membership)
         self.spiders.set_up(interests, overlay)
+        self._links = set(self.spiders.links())
         self._time_s: float | None = None
         self._settle()
 
@@ -46,11 +49,11 @@ class SpiderSystem:
         self._pass_time(events[0].time_s)
         started = self.world.now
         before = (self._membership.seconds, sum(self.world.messages.values()), sum(self.world.bytes.values()))
-        links = set(self.spiders.links())
+        links = self._links
         for event in events:
             self._inject(event)
         handled = self._settle() - started
-        now = self.spiders.links()
+        now = self._links = set(self.spiders.links())
         degrees = self.spiders.degrees
         nodes = len(self.spiders.members())
         highest, average = max(degrees.values(), default=0), 2 * len(now) / nodes if nodes else 0.0
