@@ -102,7 +102,10 @@ class Gossip:
         ring, view = self._ring.members, self._partners
         if view and (not ring or self._random.randrange(2)):
             return self._book.known[view[self._random.randrange(len(view))]].digest.ref
-        return ring[sorted(ring)[self._random.randrange(len(ring))]] if ring else None
+        if ring:
+            return ring[sorted(ring)[self._random.randrange(len(ring))]]
+        sample = sorted(self._sampling.view)  # whoever has lost everybody near looks for others among the rest
+        return self._sampling.view[sample[self._random.randrange(len(sample))]][0] if sample else None
 
     def _buffer(self) -> tuple[Digest, ...]:
         """Self, view and random sample (Alg. 3 line 3), each as a digest."""

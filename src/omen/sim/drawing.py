@@ -157,7 +157,7 @@ class HarshDraft(Draft):
             role, topic = self.random.choice(ROLES), self.random.choice(self.topics)
             self.events.append(EventSpec(burst, at, crash=role, topic=topic))
             return 1
-        if kind == "flap":
+        if kind == "flap" and not any(event.heal and event.burst == burst for event in self.events):
             return self.cut_for_a_moment(burst, at)
         if kind == "pause" and allowed > 1:
             return self.pause_one(burst, at)

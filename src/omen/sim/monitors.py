@@ -90,7 +90,7 @@ class Monitors:
         self._note_end(node, incarnation)
 
     def _note_end(self, node: NodeId, incarnation: int) -> None:
-        for event in [event for event in self._expected if (event.node, event.incarnation) == (node, incarnation)]:
+        for event in [event for event in self._expected if event.node == node and event.incarnation <= incarnation]:
             del self._expected[event]
         if self._is_known(node, incarnation):
             self._expect(EventId(node, incarnation, "leave"))

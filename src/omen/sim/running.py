@@ -58,7 +58,10 @@ class Outcome:
 
 
 class Run:
-    """A scenario under way. `write` gets the trace line by line; `fingerprint` also without it."""
+    """A scenario under way. `write` gets the trace line by line; `fingerprint` also without it.
+
+    `hasty`: over as soon as something does not hold.
+    """
 
     def __init__(
         self,
@@ -68,8 +71,10 @@ class Run:
         everything: bool = False,
         fingerprint: bool = False,
         kind: Kind = OMEN,
+        hasty: bool = False,
     ) -> None:
         self.scenario = scenario
+        self._hasty = hasty
         self.outcome = Outcome(seed)
         places = _places(scenario)
         names: dict[NodeId, Label] = {node: name for name, node in places.items()}
@@ -96,7 +101,7 @@ class Run:
                 if event.burst == burst and event.at is not None:
                     self._do_later(event, to_time(event.at, SECOND))
             self._triggers = [event for event in self.scenario.events if event.burst == burst and event.on is not None]
-            if self.scenario.until_s is None:
+            if self.scenario.until_s is None and not self._is_enough:
                 self._run_until_settled()
         if self.scenario.until_s is not None:
             self._run_to(to_time(self.scenario.until_s, SECOND))
@@ -107,12 +112,16 @@ class Run:
             self.world.run_until(min(end, self.world.now + CHECK_EVERY))
             self.monitors.check()
 
+    @property
+    def _is_enough(self) -> bool:
+        return self._hasty and bool(self.monitors.violations)
+
     def _run_until_settled(self) -> None:
         bounds = self.monitors.bounds
         patience = max(bounds.whole, bounds.handled, bounds.idle) + SECOND
         while self._left or not self.monitors.is_settled:
             waited = max(self.world.now - self.monitors.last_event, (self.world.now - self.monitors.last_cause) // 3)
-            if not self._left and waited > patience:
+            if (not self._left and waited > patience) or self._is_enough:
                 return
             self._run_to(self.world.now + CHECK_EVERY)
 
@@ -222,10 +231,12 @@ class Run:
             self._note_repair(node, event, made, time)
 
     def _note_repair(self, node: NodeId, event: EventId, made: tuple[tuple[NodeId, NodeId], ...], time: Time) -> None:
-        labels = self.population.labels
-        shadow = tuple(labels[member] for member in self._shadows.pop(event, ()))
-        links = tuple((labels[one], labels[other]) for one, other in made)
-        self.outcome.repairs.append(Repair(time, event, labels[event.node], labels[node], shadow, links))
+        def name(member: NodeId) -> Label:
+            return self.population.labels.get(member, str(member))
+
+        shadow = tuple(name(member) for member in self._shadows.pop(event, ()))
+        links = tuple((name(one), name(other)) for one, other in made)
+        self.outcome.repairs.append(Repair(time, event, name(event.node), name(node), shadow, links))
 
     def _pull_triggers(self, node: NodeId, event: EventId, step: str) -> None:
         pulled: list[EventSpec] = []

@@ -14,17 +14,22 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from omen.errors import InvalidInput
 from omen.sim.drawing import draw_beyond, draw_scenario, draw_within
 from omen.sim.kinds import KINDS
 from omen.sim.monitors import WHOLE
 from omen.sim.running import Outcome, Run
-from omen.sim.scenario import Scenario
+from omen.sim.scenario import BoundsSpec, Scenario
 from omen.sim.shrinking import Shrunk, shrink
 
 __all__ = ["draw_scenario"]
 
 DRAWS: dict[str, Callable[[int], Scenario]] = {"within": draw_within, "beyond": draw_beyond, "plain": draw_scenario}
+
+
+HASTY = BoundsSpec(whole_s=7.0, handled_s=9.0, idle_s=12.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,8 @@ class World:
     complaints: tuple[str, ...] = ()
 
 
-def run_scenario_once(scenario: Scenario, seed: int, kind: str = "omen") -> Outcome:
-    return Run(scenario, seed, kind=KINDS[kind]).go()
+def run_scenario_once(scenario: Scenario, seed: int, kind: str = "omen", hasty: bool = False) -> Outcome:
+    return Run(scenario, seed, kind=KINDS[kind], hasty=hasty).go()
 
 
 def run_world(search: Search, seed: int) -> World:
@@ -128,16 +133,27 @@ def _run(search: Search, seeds: Iterable[int], workers: int) -> Iterator[World]:
 
 
 def shrink_world(search: Search, world: World) -> Shrunk:
-    """The smallest world found that fails in the same way: a split by a split, anything else by anything."""
+    """The smallest world found that fails in the same way: a split by a split, anything else by anything.
+
+    With less patience than worlds are given otherwise, if that comes to the same.
+    """
 
     def fails(scenario: Scenario, seed: int) -> bool:
         try:
-            outcome = run_scenario_once(scenario, seed, search.kind)
+            outcome = run_scenario_once(scenario, seed, search.kind, hasty=True)
         except Exception:
             return not world.split
         return is_split(outcome) if world.split else not outcome.went_well or not outcome.settled
 
-    return shrink(search.scenario(world.seed), world.seed, fails)
+    scenario = search.scenario(world.seed)
+    if search.draw != "beyond":
+        hasty = msgspec.structs.replace(scenario, bounds=HASTY)
+        if fails(hasty, world.seed):
+            small = shrink(hasty, world.seed, fails)
+            small.scenario = msgspec.structs.replace(small.scenario, bounds=scenario.bounds)
+            if fails(small.scenario, small.seed):
+                return small
+    return shrink(scenario, world.seed, fails)
 
 
 def read_kept(path: Path, search: Search) -> Iterator[World]:

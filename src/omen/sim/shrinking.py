@@ -58,8 +58,8 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
     for gone in _chunks([name for name in names if not _is_named(scenario, name)] or names):
         if len(names) - len(gone) >= 2:
             yield _without_nodes(scenario, set(gone))
-    for position in range(len(scenario.events)):
-        yield _with_events(scenario, (event for other, event in enumerate(scenario.events) if other != position))
+    for unit in _units(scenario.events):
+        yield _with_events(scenario, (event for other, event in enumerate(scenario.events) if other not in unit))
     for name in names:
         if len(names) > 2:
             yield _without_nodes(scenario, {name})
@@ -67,6 +67,26 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
     for gone in _chunks(topics):
         yield _without_topics(scenario, set(gone))
     yield from _calmer(scenario)
+
+
+def _units(events: tuple[EventSpec, ...]) -> Iterator[set[int]]:
+    """Positions of events that belong together: what is cut or paused is also healed or resumed."""
+    ends: set[int] = set()
+    for position, event in enumerate(events):
+        unit = {position}
+        if event.pause is not None or event.partition is not None:
+            later = [
+                other
+                for other, end in enumerate(events)
+                if end.burst == event.burst
+                and (end.at or 0) >= (event.at or 0)
+                and (end.resume == event.pause if event.pause is not None else end.heal)
+            ]
+            unit.update(sorted(later, key=lambda other: events[other].at or 0)[:1])
+        elif event.heal or event.resume is not None or position in ends:
+            continue
+        ends |= unit
+        yield unit
 
 
 def _chunks(things: list[str]) -> Iterator[list[str]]:
@@ -128,7 +148,7 @@ def _without_topics(scenario: Scenario, gone: set[str]) -> Scenario:
 def _calmer(scenario: Scenario) -> Iterator[Scenario]:
     network = scenario.network
     plain = NetworkSpec()
-    for field in ("loss", "duplication", "drift", "latency_ms", "detection_ms"):
+    for field in ("loss", "duplication", "drift", "latency_ms"):
         if getattr(network, field) != getattr(plain, field):
             calmer = msgspec.structs.replace(network, **{field: getattr(plain, field)})
             yield msgspec.structs.replace(scenario, network=calmer)
