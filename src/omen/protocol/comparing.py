@@ -65,12 +65,13 @@ class Comparing:
         """A link for these topics is there, or there again: say everything, and ask for the same."""
         marks: list[tuple[Topic, tuple[Mark, ...]]] = []
         for carried in topics:
-            if carried.streams:
-                streams = carried.streams.values()
-                marks.append((carried.topic, tuple(stream.mark_for(peer.id, now) for stream in streams)))
-                for stream in streams:
-                    stream.told[peer.id] = stream.last
-                    self.touch(stream)
+            told = [stream for stream in carried.streams.values() if stream.is_settled]
+            if told:
+                marks.append((carried.topic, tuple(stream.mark_for(peer.id, now) for stream in told)))
+            for stream in told:
+                stream.told[peer.id] = stream.last
+            for stream in carried.streams.values():
+                self.touch(stream)
         if marks:
             self._out.send(peer, Announce(tuple(marks), compare=True))
 
@@ -101,6 +102,8 @@ class Comparing:
 
     def _tell(self, stream: Stream, news: dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]], now: Time) -> bool:
         """Whether all neighbours are as far as this node."""
+        if not stream.is_settled:
+            return False
         rounds, last = stream.rounds, stream.last
         repeats = rounds & (rounds - 1) == 0 or rounds % SELDOM == 0
         settled = True

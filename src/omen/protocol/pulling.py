@@ -13,6 +13,7 @@ from omen.protocol.windows import NOBODY, Carried, Stream
 
 LACK = ("spread", "pull")
 FEWEST_EACH = 16
+SILENT_ATTEMPTS = 4
 
 Want = tuple[Topic, NodeId, int, int, int]
 
@@ -123,7 +124,7 @@ class Pulling:
         self._asked.setdefault((peer, graft), (carried.peers[peer], []))[1].append(want)
 
     def _gives_up(self, stream: Stream, now: Time) -> bool:
-        """Nobody offers what comes next: pass it over, at once where nobody waits for it, else after a long time."""
+        """Nobody offers what comes next: pass it over, soon where nobody waits for it, else after a long time."""
         if not stream.is_determined:
             if stream.attempts < self._settings.gap_attempts or not stream.early:
                 return False
@@ -134,10 +135,9 @@ class Pulling:
         if not nexts:
             self._end(stream)
             return True
-        if stream.last >= stream.silent_until:
-            patience = self._settings.gap_attempts * (1 if stream.carried.peers else 3)
-            if stream.attempts < patience:
-                return False
+        patience = self._settings.gap_attempts if stream.last >= stream.silent_until else SILENT_ATTEMPTS
+        if stream.attempts < patience * (1 if stream.carried.peers else 3):
+            return False
         self._pass_over(stream, min(nexts), now)
         return True
 
@@ -167,7 +167,7 @@ class Pulling:
             if message.graft:
                 carried.make_eager(sender)
             stream = carried.streams.get(stream_key(topic, publisher, incarnation))
-            if stream is None or not stream.is_determined:
+            if stream is None or not stream.is_settled:
                 continue
             if not is_behind and now - stream.heard < self._settings.window_age:
                 start = max(first, stream.first)

@@ -88,9 +88,14 @@ class Stream:
         self.pulled_at: Time = 0
         self.pulled_from = 0
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether others can go by this node: it knows where the stream begins, and has what was before its time."""
+        return self.is_determined and self.last >= self.silent_until
+
     def judge(self) -> None:
         """Whether the next in sequence can go straight through."""
-        self.plain = self.is_determined and not self.early and self.last >= self.silent_until and self.pulling == NOBODY
+        self.plain = self.is_settled and not self.early and self.pulling == NOBODY
 
     def mark_for(self, peer: NodeId, now: Time) -> Mark:
         known = self.known.get(peer)

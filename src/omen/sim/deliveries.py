@@ -105,7 +105,7 @@ class Deliveries:
         sequence = message.sequence
         stream = (message.topic, message.publisher, message.incarnation)
         what = self._name(reader, stream, sequence)
-        if node == message.publisher:
+        if node == message.publisher and reader.core.ref.incarnation == message.incarnation:
             self.tally.published += 1
             self._said[stream, sequence] = (time, reader, self._subscribers(message.topic))
         elif (stream, sequence) not in self._said:
