@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from omen.pipeline.sweep_kinds import check_cell
 from omen.report.beyond import BEYOND
 from omen.report.experiments.inputs import NO_DATA, Inputs
 from omen.report.experiments.papers import PAPERS
-from omen.report.ledger import Claim, Deviation, Measured, claims, judge, ordered, summary_line
+from omen.report.ledger import TABLE, Claim, Deviation, Measured, claims, judge, ordered, summary_line
 from omen.runs import design_overlay
 from omen.workloads import generate_interests
 
@@ -94,6 +95,11 @@ def test_what_goes_beyond_the_papers_is_made_from_declared_cells() -> None:
     for scale in ("quick", "full"):
         found = Declared(declared=frozenset(cell.id for cell in BEYOND.cells(scale)))
         assert len({drawing(found, scale).name for drawing in BEYOND.drawings}) == 3
+
+
+def test_the_documentation_shows_the_claims_that_are_judged() -> None:
+    shown = Path(__file__).parents[2] / "docs" / "claims.csv"
+    assert shown.read_bytes() == TABLE.read_bytes()
 
 
 def claim(relation: str, value: float | None, tolerance: float = 0.0) -> Claim:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import run, run_json
+from omen.cli.sweeping import EPILOG
 from omen.errors import CannotWrite, InvalidInput
 from omen.pipeline import sweep as engine
 from omen.pipeline.sweep_cells import Cell, CellResult, WorkloadSpec, pairs
@@ -71,6 +75,15 @@ def test_a_grid_that_is_no_toml_is_refused_with_the_file(tmp_path: Path, capsys:
     assert run("sweep", tmp_path / "none.toml", "--out", tmp_path / "s") == 2
     assert "no such file" in capsys.readouterr().err
     assert not (tmp_path / "s").exists()
+
+
+def test_the_grids_of_the_help_and_the_documentation_are_grids() -> None:
+    shown = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    documented = re.search(r"```toml\n(.*?)```", shown, re.DOTALL)
+    assert documented
+    assert len(make_grid(tomllib.loads(documented[1])).cells) == 3 * 2 * 3 * (2 + 2)
+    helped = textwrap.dedent(EPILOG.split("# grid.toml\n")[1].split("\nA list")[0])
+    assert len(make_grid(tomllib.loads(helped)).cells) == 3 * 2 * 3 * (2 + 2)
 
 
 def test_a_cell_is_the_same_after_a_way_through_json() -> None:
