@@ -35,7 +35,7 @@ def status(arguments: argparse.Namespace) -> int:
     from omen.net.cluster import survey
 
     nodes = survey(arguments.state, arguments.at)
-    well = sum(node["status"] == "ok" for node in nodes)
+    well = sum(node["status"] in ("ok", "left") for node in nodes)
     answered = [node for node in nodes if "links" in node]
     topics = {topic["topic"] for node in answered for topic in node["topics"]}
     degrees = [len(node["links"]) for node in answered]

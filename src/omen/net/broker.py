@@ -156,10 +156,7 @@ class Broker:
         self.driver = Driver(hello, config.limits, self.log, self._deliver, self._hear)
         contacts = await self._find_contacts(deadline)
         self._has_contacts = bool(contacts)
-        if config.state:
-            facts = {"name": self.name, "cluster": config.cluster, "life": life, "pid": os.getpid()}
-            places = {"address": self.address, "http": self.http_address, "begun": begun_at(os.getpid())}
-            write_state(config.state, self.name, facts | places)
+        self._keep_state(life, left=False)
         birth = Birth(
             Ref(self.node, life, self.address),
             tuple(sorted(self.subscribed_keys)),
@@ -171,6 +168,13 @@ class Broker:
         self._origin = None
         self.driver.start(birth, config.record)
         return contacts
+
+    def _keep_state(self, life: int, left: bool) -> None:
+        if self.config.state:
+            facts = {"name": self.name, "cluster": self.config.cluster, "life": life, "left": left}
+            places = {"address": self.address, "http": self.http_address}
+            process = {"pid": os.getpid(), "begun": begun_at(os.getpid())}
+            write_state(self.config.state, self.name, facts | places | process)
 
     def _last_life(self) -> int:
         return last_life(self.config.state, self.name) if self.config.state else 0
@@ -337,6 +341,7 @@ class Broker:
             while not self._has_left and asyncio.get_running_loop().time() < deadline:
                 await self._wait_for_news(POLL_S)
             self.log.info("left" if self._has_left else "left without being let go")
+            self._keep_state(core.ref.incarnation, left=True)
         await self.abandon()
 
     async def abandon(self) -> None:

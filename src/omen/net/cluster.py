@@ -170,7 +170,7 @@ def survey(folder: str | Path, addresses: Sequence[str] | None = None) -> list[d
         answer = told.get(state["name"])
         if answer is None:
             gone = addresses is None and not is_running(state)
-            answer = {**state, "status": "gone" if gone else "silent"}
+            answer = {**state, "status": ("left" if state.get("left") else "gone") if gone else "silent"}
         nodes.append(answer)
     return nodes
 
