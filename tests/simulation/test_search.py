@@ -1,0 +1,135 @@
+"""The search itself: finds what is wrong, makes it small, tells how to see it again, goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from omen.cli.main import main
+from omen.sim.drawing import draw_beyond, draw_within
+from omen.sim.running import run_scenario
+from omen.sim.scenario import ConfigSpec, EventSpec, NodeSpec, Scenario, parse_scenario
+from omen.sim.search import Search, World, is_split, read_kept, run_world, run_worlds, shrink_world
+from omen.sim.shrinking import shrink
+from omen.sim.writing import write_scenario
+
+SPLITS = {
+    "linked_losses_as_one": 0,
+    "redo_unconfirmed": 0,
+    "former_neighbours_report": 0,
+    "links_agreed_by_both": 0,
+}
+"""For each remedy the first seed below 200 at which a world without it stays split."""
+
+
+@pytest.mark.parametrize(("remedy", "seed"), SPLITS.items())
+def test_without_a_remedy_the_search_finds_a_split(remedy: str, seed: int) -> None:
+    assert seed < 200
+    world = run_world(Search("within", (remedy,)), seed)
+    assert world.split, world.complaints
+
+
+def test_what_was_found_is_shrunk_to_a_few_nodes_and_can_be_replayed(tmp_path: Path) -> None:
+    search = Search("within", ("former_neighbours_report",))
+    world = run_world(search, SPLITS["former_neighbours_report"])
+    small = shrink_world(search, world)
+    assert len(small.scenario.nodes) <= 12
+    assert len(small.scenario.events) <= 6
+    path = tmp_path / "small.toml"
+    path.write_text(write_scenario(small.scenario))
+    assert is_split(run_scenario(parse_scenario(path.read_text()), small.seed))
+    healed = small.scenario.config.remedies
+    assert not healed.former_neighbours_report
+    whole = parse_scenario(
+        path.read_text().replace("former_neighbours_report = false", "former_neighbours_report = true")
+    )
+    assert not is_split(run_scenario(whole, small.seed)), "it is the remedy that matters"
+
+
+@pytest.mark.parametrize("draw", [draw_within, draw_beyond])
+def test_a_world_that_is_written_down_is_the_same_world(draw: object) -> None:
+    for seed in range(30):
+        scenario = draw(seed)  # type: ignore[operator]
+        assert parse_scenario(write_scenario(scenario)) == scenario
+
+
+def test_shrinking_keeps_what_matters_and_nothing_else() -> None:
+    nodes = {f"n{number}": NodeSpec((f"t{number % 5}", "t9")) for number in range(20)}
+    events = tuple(EventSpec(burst, 0.1, crash=f"n{burst}") for burst in range(1, 6))
+    pause = (EventSpec(3, 0.1, pause="n9"), EventSpec(3, 0.5, resume="n9"))
+
+    def fails(scenario: Scenario, seed: int) -> bool:
+        crashed = {event.crash for event in scenario.events if event.crash is not None}
+        return "n3" in crashed and {"n3", "n7"} <= scenario.nodes.keys() and bool(scenario.nodes["n7"].topics)
+
+    small = shrink(Scenario(nodes=nodes, config=ConfigSpec(), events=(*events, *pause)), 5, fails)
+    assert set(small.scenario.nodes) == {"n3", "n7"}
+    assert [event.crash for event in small.scenario.events] == ["n3"]
+    assert fails(small.scenario, small.seed)
+
+
+def test_a_pause_is_never_kept_without_its_end() -> None:
+    nodes = {f"n{number}": NodeSpec(("t",)) for number in range(6)}
+    events = (
+        EventSpec(1, 0.1, pause="n1"),
+        EventSpec(1, 0.2, partition=(("n1", "n2"),)),
+        EventSpec(1, 0.3, heal=True),
+        EventSpec(1, 0.9, resume="n1"),
+    )
+    seen: list[Scenario] = []
+
+    def fails(scenario: Scenario, seed: int) -> bool:
+        seen.append(scenario)
+        return True
+
+    shrink(Scenario(nodes=nodes, events=events), 0, fails)
+    for scenario in seen:
+        actions = [event.action for event in scenario.events]
+        assert actions.count("pause") == actions.count("resume")
+        assert actions.count("partition") == actions.count("heal")
+
+
+def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
+    keep = tmp_path / "kept.jsonl"
+    first = list(run_worlds(Search(), range(2), keep=keep))
+    kept = keep.read_text()
+    keep.write_text(kept + '{"half a li')
+    both = list(run_worlds(Search(), range(3), keep=keep))
+    assert both[:2] == first
+    assert [world.seed for world in both] == [0, 1, 2]
+    assert keep.read_text().startswith(kept)
+    assert len(list(read_kept(keep, Search()))) >= 2
+
+
+def test_worlds_are_the_same_in_processes_of_their_own() -> None:
+    def told(worlds: list[World]) -> list[tuple[object, ...]]:
+        return sorted((world.seed, world.steps, world.events, world.restored_s) for world in worlds)
+
+    alone, together = (list(run_worlds(Search(), range(2), workers)) for workers in (1, 2))
+    assert told(alone) == told(together)
+
+
+def test_the_last_line_counts_worlds_events_and_failures(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", "--search", "--seeds", "0..1"]) == 0
+    events = sum(len(draw_within(seed).events) for seed in (0, 1))
+    assert capsys.readouterr().out.splitlines()[-1] == f"2 worlds, {events} events, 0 failures"
+    assert main(["simulate", "--search", "--seeds", "1..1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["worlds"] == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["simulate"], ["simulate", "x.toml", "--search"], ["simulate", "--search", "--system", "nobody"]]
+)
+def test_a_search_that_makes_no_sense_is_refused(words: list[str]) -> None:
+    assert main(words) == 2
+
+
+@pytest.mark.parametrize("seeds", ["3..1", "x", "..", "-1..3"])
+def test_seeds_that_are_none_are_refused(seeds: str) -> None:
+    with pytest.raises(SystemExit):
+        main(["simulate", "--search", f"--seeds={seeds}"])

@@ -1,0 +1,133 @@
+"""The door of a node: what is dropped, and under which name it is counted."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import msgspec
+import pytest
+
+from omen.mend.choosing import choose_links
+from omen.protocol import checking
+from omen.protocol.config import Config
+from omen.protocol.events import Received, Send, TimerFired
+from omen.protocol.messages import (
+    Answer,
+    Arrive,
+    Confirmed,
+    Descriptor,
+    Digest,
+    EventId,
+    Goodbye,
+    LinkOpen,
+    LinkSeen,
+    Message,
+    Offer,
+    Ref,
+    Report,
+    Status,
+    encode,
+)
+from omen.protocol.omen import OmenNode
+
+ME, OTHER, THIRD = 10, 20, 30
+
+
+def ref(node: int, life: int = 1) -> Ref:
+    return Ref(node, life, "")
+
+
+def described(node: int, life: int = 1) -> Descriptor:
+    return Descriptor(Digest(ref(node, life), 1, 1), (1,), ())
+
+
+@pytest.fixture
+def node() -> OmenNode:
+    core = OmenNode(ref(ME), (1, 2), Config(detector=True, audit=True), random.Random(1), choose_links)
+    core.preset([described(OTHER, 2), described(THIRD)], [(ref(OTHER, 2), ())], [])
+    core.start(0)
+    return core
+
+
+def refusal(node: OmenNode, sender: int, message: object) -> str | None:
+    before = dict(node.refused)
+    node.handle(Received(sender, message), 1)
+    changed = [reason for reason, count in node.refused.items() if count != before.get(reason, 0)]
+    return changed[0] if changed else None
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", checking.MALFORMED),
+        (b"\xc0", checking.MALFORMED),
+        (encode(LinkSeen()) + b"x", checking.MALFORMED),
+        (msgspec.msgpack.encode([250]), checking.UNKNOWN),
+        (msgspec.msgpack.encode([13, -1]), checking.MALFORMED),
+        (msgspec.msgpack.encode([13, 2**40]), checking.MALFORMED),
+        (msgspec.msgpack.encode([13, "1"]), checking.MALFORMED),
+    ],
+)
+def test_bytes_that_hold_no_message_are_counted_and_dropped(node: OmenNode, data: bytes, reason: str) -> None:
+    assert refusal(node, OTHER, data) == reason
+
+
+def test_a_message_larger_than_any_is_not_even_read(node: OmenNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "LARGEST", 5)
+    assert refusal(node, OTHER, encode(Goodbye(ref(OTHER, 2), False))) == checking.OVERSIZED
+
+
+@pytest.mark.parametrize("thing", [None, 7, "x", object(), EventId(1, 1, "leave")])
+def test_what_is_no_message_is_unknown(node: OmenNode, thing: object) -> None:
+    assert refusal(node, OTHER, thing) == checking.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Goodbye(ref(THIRD), False),
+        Status(described(THIRD).digest, (), ()),
+        LinkOpen(described(THIRD), ()),
+        Offer((), (), False),
+        Arrive(EventId(OTHER, 2, "vanish"), described(OTHER, 2), (1,), ()),
+        Arrive(EventId(THIRD, 1, "leave"), described(OTHER, 2), (), (1,)),
+        Report(EventId(THIRD, 1, "join"), ref(OTHER, 2), (1,)),
+        Report(EventId(OTHER, 2, "leave"), ref(OTHER, 2), (1,)),
+    ],
+)
+def test_a_message_that_is_not_what_its_sender_can_say_is_dropped(node: OmenNode, message: Message) -> None:
+    assert refusal(node, OTHER, message) == checking.FALSE
+    assert refusal(node, OTHER, encode(message)) == checking.FALSE
+
+
+def test_what_a_former_life_has_said_comes_too_late(node: OmenNode) -> None:
+    assert refusal(node, OTHER, LinkOpen(described(OTHER, 1), ())) == checking.STALE
+    assert refusal(node, OTHER, Goodbye(ref(OTHER, 1), False)) == checking.STALE
+    assert node.links.is_up(OTHER)
+
+
+def test_an_answer_that_nobody_waits_for_is_dropped(node: OmenNode) -> None:
+    event = EventId(THIRD, 1, "leave")
+    answer = Answer(event, 1, ref(OTHER, 2), 1, b"\x01", b"", 1, (), True, False)
+    assert refusal(node, OTHER, answer) == checking.STALE
+    assert refusal(node, OTHER, Confirmed(event, 1, THIRD, 1)) == checking.STALE
+
+
+def test_made_up_losses_are_taken_up_to_a_number(node: OmenNode) -> None:
+    for made_up in range(1000, 1000 + checking.CASES_AT_MOST + 50):
+        node.handle(Received(OTHER, Report(EventId(made_up, 1, "leave"), ref(OTHER, 2), (1,))), 1)
+    assert len(node.coordinator.docket.cases) <= checking.CASES_AT_MOST
+    assert node.refused[checking.TOO_MANY] > 0
+
+
+def test_a_whole_message_comes_through_as_bytes_too(node: OmenNode) -> None:
+    outputs = node.handle(Received(OTHER, encode(Offer((Digest(ref(OTHER, 2), 1, 1),), (), False))), 1)
+    assert not node.refused
+    assert any(isinstance(output, Send) and isinstance(output.message, Offer) for output in outputs)
+
+
+def test_a_node_can_be_saved_and_goes_on_as_if_nothing_had_been(node: OmenNode) -> None:
+    again: OmenNode = pickle.loads(pickle.dumps(node))
+    for key in ("round", ("audit", "spread"), ("audit", "period"), ("detect", "beat")):
+        assert again.handle(TimerFired(key), 5_000_000) == node.handle(TimerFired(key), 5_000_000)

@@ -1,0 +1,167 @@
+"""The failure detector by itself: what it sends, when it suspects, and what makes it think again."""
+
+from __future__ import annotations
+
+import random
+
+from omen.protocol.book import Book
+from omen.protocol.config import Config
+from omen.protocol.detector import HEALTH_AT_MOST, SUSPECTED, Detector
+from omen.protocol.events import SECOND, Send, SetTimer, Time
+from omen.protocol.messages import Beat, Descriptor, Digest, Message, Ping, PingFor, Pong, Ref
+from omen.protocol.outbox import Outbox
+
+ME = 1000
+CONFIG = Config(detector=True)
+
+
+def ref(node: int, life: int = 1) -> Ref:
+    return Ref(node, life, "")
+
+
+class Driven:
+    """A detector with a clock of its own: timers fire when `pass_time` reaches them."""
+
+    def __init__(self, *peers: int) -> None:
+        self.out = Outbox(ME)
+        book = Book(Descriptor(Digest(ref(ME), 1, 1), (), ()), 60 * SECOND)
+        self.detector = Detector(book, CONFIG, random.Random(1), self.out)
+        self.now: Time = 0
+        self.timers: dict[object, Time] = {}
+        self.sent: list[tuple[Time, int, Message]] = []
+        self.gone: list[tuple[Time, Ref]] = []
+        self.detector.watch({peer: ref(peer) for peer in peers}, 0)
+        self.detector.start()
+        self._take()
+
+    def _take(self) -> None:
+        for output in self.out.take():
+            if isinstance(output, Send):
+                self.sent.append((self.now, output.to, output.message))
+            elif isinstance(output, SetTimer):
+                self.timers[output.key] = self.now + output.delay
+        self.gone += [(self.now, lost) for lost in self.detector.take_gone()]
+
+    def pass_time(self, until: Time, alive: tuple[int, ...] = ()) -> None:
+        """Let time pass; those alive beat once a second."""
+        while self.now < until:
+            if self.now % SECOND == 0:
+                for peer in alive:
+                    self.detector.hear(peer, self.now)
+                    self.detector.on_beat(peer, self.now)
+            for key in sorted((key for key, at in self.timers.items() if at <= self.now), key=str):
+                del self.timers[key]
+                assert isinstance(key, tuple)
+                self.detector.on_timer(key, self.now)
+            self._take()
+            self.now += SECOND // 100
+
+    def kinds(self, to: int | None = None) -> list[type]:
+        return [type(message) for _, other, message in self.sent if to in (None, other)]
+
+
+def test_while_all_is_well_there_is_one_beat_a_peer_and_a_period_and_nothing_else() -> None:
+    driven = Driven(1, 2, 3)
+    driven.pass_time(20 * SECOND, alive=(1, 2, 3))
+    assert set(driven.kinds()) == {Beat}
+    assert 57 <= len(driven.sent) <= 60
+    assert not driven.gone
+
+
+def test_a_silent_peer_is_asked_then_suspected_through_others_then_gone() -> None:
+    driven = Driven(1, 2, 3)
+    driven.pass_time(10 * SECOND, alive=(1, 2, 3))
+    driven.pass_time(30 * SECOND, alive=(2, 3))
+    assert [lost.id for _, lost in driven.gone] == [1]
+    when = driven.gone[0][0] - 9 * SECOND
+    assert 4 * SECOND < when < 10 * SECOND
+    kinds = driven.kinds()
+    assert kinds.index(Ping) < kinds.index(PingFor)
+    assert {to for _, to, message in driven.sent if isinstance(message, PingFor)} <= {2, 3}
+
+
+def test_no_loss_is_noticed_later_than_it_says() -> None:
+    driven = Driven(1, 2)
+    driven.detector.health = HEALTH_AT_MOST
+    driven.pass_time(90 * SECOND, alive=(2,))
+    assert driven.gone
+    assert driven.gone[0][0] <= driven.detector.longest_silence() + driven.detector.longest_suspicion()
+
+
+def test_an_answer_through_another_ends_the_suspicion() -> None:
+    driven = Driven(1, 2, 3)
+    driven.pass_time(10 * SECOND, alive=(1, 2, 3))
+    while driven.detector.peers[1].state != SUSPECTED:
+        driven.pass_time(driven.now + SECOND // 10, alive=(2, 3))
+    nonce = driven.detector.peers[1].nonce
+    assert driven.detector.on_pong(Pong(nonce, ref(1)), driven.now)
+    assert driven.detector.peers[1].state != SUSPECTED
+    assert driven.detector.refuted == 1
+    assert driven.detector.health > 0, "who suspects wrongly is less sure next time"
+
+
+def test_an_answer_nobody_asked_for_or_of_another_life_proves_nothing() -> None:
+    driven = Driven(1, 2)
+    driven.pass_time(10 * SECOND, alive=(1, 2))
+    while driven.detector.peers[1].state != SUSPECTED:
+        driven.pass_time(driven.now + SECOND // 10, alive=(2,))
+    nonce = driven.detector.peers[1].nonce
+    assert not driven.detector.on_pong(Pong(nonce + 1000, ref(1)), driven.now)
+    assert driven.detector.on_pong(Pong(nonce, ref(1, life=2)), driven.now)
+    assert driven.detector.peers[1].state == SUSPECTED
+
+
+def test_the_more_suspect_a_peer_the_sooner_it_is_gone() -> None:
+    def time_until_gone(doubters: int) -> Time:
+        driven = Driven(1, 2, 3, 4, 5)
+        driven.pass_time(10 * SECOND, alive=(1, 2, 3, 4, 5))
+        while driven.detector.peers[1].state != SUSPECTED:
+            driven.pass_time(driven.now + SECOND // 10, alive=(2, 3, 4, 5))
+        for doubter in range(2, 2 + doubters):
+            driven.detector.on_ping_for(PingFor(7, ref(doubter), ref(1)))
+        driven.pass_time(60 * SECOND, alive=(2, 3, 4, 5))
+        return driven.gone[0][0]
+
+    assert time_until_gone(4) < time_until_gone(1) < time_until_gone(0)
+
+
+def test_a_node_that_stood_still_itself_blames_nobody() -> None:
+    driven = Driven(1, 2, 3)
+    driven.pass_time(10 * SECOND, alive=(1, 2, 3))
+    driven.now += 60 * SECOND
+    driven.pass_time(driven.now + SECOND // 2)
+    assert not driven.gone
+    assert not any(peer.state == SUSPECTED for peer in driven.detector.peers.values())
+    assert driven.detector.health > 0
+
+
+def test_a_peer_that_was_always_slow_is_given_more_time() -> None:
+    driven = Driven(1, 2)
+    for beat in range(2, 80, 4):
+        driven.detector.hear(1, beat * SECOND)
+        driven.detector.on_beat(1, beat * SECOND)
+    for beat in range(1, 80):
+        driven.detector.hear(2, beat * SECOND)
+        driven.detector.on_beat(2, beat * SECOND)
+    slow, steady = driven.detector.peers[1], driven.detector.peers[2]
+    assert driven.detector._allowed_silence(slow) > driven.detector._allowed_silence(steady)
+
+
+def test_a_question_for_another_is_passed_on_and_its_answer_back() -> None:
+    driven = Driven(1, 2)
+    driven.detector.on_ping_for(PingFor(77, ref(2), ref(1)))
+    driven._take()
+    (_, to, ping), *_ = [entry for entry in driven.sent if isinstance(entry[2], Ping)]
+    assert to == 1 and isinstance(ping, Ping)
+    driven.detector.on_pong(Pong(ping.nonce, ref(1)), driven.now)
+    driven._take()
+    assert driven.sent[-1][1:] == (2, Pong(77, ref(1)))
+
+
+def test_word_from_the_driver_is_only_a_reason_to_ask() -> None:
+    driven = Driven(1, 2)
+    driven.pass_time(5 * SECOND, alive=(1, 2))
+    assert driven.detector.suspect(1, driven.now)
+    assert not driven.detector.suspect(99, driven.now)
+    driven.pass_time(20 * SECOND, alive=(1, 2))
+    assert not driven.gone
