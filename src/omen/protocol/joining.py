@@ -12,10 +12,13 @@ from omen.protocol.messages import Ref
 
 
 def members_for_join(
-    book: Book, config: Config, randomness: Randomness, newcomer: NodeId, topics: Set[Topic]
+    book: Book, config: Config, randomness: Randomness, newcomer: NodeId, topics: Set[Topic], gone: Set[NodeId]
 ) -> dict[NodeId, Ref]:
-    """The paper's S for a join, less the newcomer (omen 3.2). Covered at least once, or nobody could be linked to."""
-    candidates = {node: has for node, has in book.topic_sets.items() if node != newcomer}
+    """The paper's S for a join, less the newcomer (omen 3.2). Covered at least once, or nobody could be linked to.
+
+    `gone`: those that did not answer before.
+    """
+    candidates = {node: has for node, has in book.topic_sets.items() if node != newcomer and node not in gone}
     candidates[book.id] = frozenset(book.me.topics)
     known = {node: descriptor for node in candidates if (descriptor := book.get(node)) is not None}
     weights = {node: len(known[node].neighbours) if node in known else 0 for node in candidates}

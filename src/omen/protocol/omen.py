@@ -10,6 +10,7 @@ from omen.protocol.audit import Audit
 from omen.protocol.book import Book
 from omen.protocol.checking import Door
 from omen.protocol.config import Config
+from omen.protocol.contacts import Contacts
 from omen.protocol.coordinator import Coordinator
 from omen.protocol.detector import Detector
 from omen.protocol.dissemination import TIMER, Dissemination
@@ -36,7 +37,7 @@ from omen.protocol.handlers import build_handlers
 from omen.protocol.links import Links
 from omen.protocol.locate import Locator
 from omen.protocol.membership import Membership
-from omen.protocol.messages import Descriptor, Details, Digest, Handled, LinkOk, Located, Ref, Status
+from omen.protocol.messages import Descriptor, Details, Digest, Handled, LinkOk, Located, Ref
 from omen.protocol.outbox import Outbox
 from omen.protocol.publications import Publication
 from omen.protocol.publishing import Publishing
@@ -105,10 +106,7 @@ class OmenNode:
             self.serving.sparing = self.sparing
         self.detector = Detector(book, config, randomness, out)
         self.audit = Audit(book, ring, links, locator, config, randomness, self._engine, out, self._clock)
-        self._connected: set[NodeId] = set()
-        self._told_successors: tuple[Ref, ...] = ()
-        self._told: set[NodeId] = set()
-        self._told_digest = Digest(ref, 0, 0)
+        self._contacts = Contacts(book, ring, links, out)
         self._offset = 0
         self._paced_at = 0
         self._handlers = build_handlers(self)
@@ -332,7 +330,7 @@ class OmenNode:
 
     def forget_connection(self, node: NodeId) -> None:
         if node in self._connected:
-            self._connected.discard(node)
+            self._contacts.forget(node)
             self.out.disconnect(node)
 
     def _describe(self) -> Descriptor:
@@ -370,10 +368,12 @@ class OmenNode:
             self.views.follow(self.ring.get_preds(), self.coordinator.pinned())
             self.views.select_view()
             self.gossip.fetch_predecessors()
-        if self.links.changed or ring_changed or self.book.me.digest is not self._told_digest:
+        if self.links.changed or ring_changed or self.book.me.digest is not self._contacts.told:
             self._describe()
-            self._keep_connections()
-            self._tell_status()
+            watched = self._contacts.keep_connections()
+            if self.config.detector:
+                self.detector.watch(watched, self.now)
+            self._contacts.tell_status()
         if self.views.version != self._paced_at:
             self._paced_at = self.views.version
             self._hurry()
@@ -383,30 +383,3 @@ class OmenNode:
         if self.gossip.rest > 1 and not self.views.are_ready():
             self.gossip.rest = 1
             self._set_round_timer(0)
-
-    def _tell_status(self) -> None:
-        """Successors hear of every change; neighbours of changed successors or topics, to report and link by."""
-        me, successors = self.book.me, self.links.successors
-        before = self._told_digest
-        changed = me.digest is not before
-        everyone = successors != self._told_successors or before.topics_version != me.digest.topics_version
-        targets = {ref.id: ref for ref in successors}
-        if everyone:
-            targets.update({node: link.ref for node, link in self.links.links.items()})
-        for node in sorted(targets):
-            if changed or everyone or node not in self._told:
-                self.out.send(targets[node], Status(me.digest, me.neighbours, successors))
-        self._told = {ref.id for ref in successors}
-        self._told_successors, self._told_digest = successors, me.digest
-
-    def _keep_connections(self) -> None:
-        """To everybody it knows on the circle, the spare ones too: one that is gone must not be taken for a successor."""
-        refs = dict(self.ring.members)
-        refs.update({node: link.ref for node, link in self.links.links.items()})
-        for node in sorted(refs.keys() - self._connected):
-            self.out.connect(refs[node])
-        for node in sorted(self._connected - refs.keys()):
-            self.out.disconnect(node)
-        self._connected = set(refs)
-        if self.config.detector:
-            self.detector.watch(refs, self.now)

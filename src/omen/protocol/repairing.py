@@ -81,8 +81,16 @@ class Repairer:
             self._enter(WAITING, mending)
             self._wait_until_ready(mending)
         else:
-            mending.members = members_for_join(self._book, self._config, self._random, centre.id, mending.topics)
+            self._choose_members(mending, centre.id)
             self._ask(mending)
+
+    def _choose_members(self, mending: Mending, newcomer: NodeId) -> bool:
+        """Whom a newcomer may be linked to, without those that are gone; whether there are others than before."""
+        before = set(mending.members)
+        chosen = members_for_join(self._book, self._config, self._random, newcomer, mending.topics, mending.gone)
+        mending.members = chosen | mending.members
+        mending.walked = mending.walks >= WALKS_AT_MOST
+        return bool(mending.members.keys() - before)
 
     def on_node_lost(self, node: NodeId, life: int) -> None:
         """A node is gone: a newcomer takes its event with it, a member brings in whoever it leaves behind."""
@@ -298,7 +306,9 @@ class Repairer:
         mending.gone.add(node)
         was_neighbour = node in mending.former
         mending.former.discard(node)
-        if mending.centre is not None or not was_neighbour:
+        if mending.centre is not None:
+            return self._choose_members(mending, mending.centre.id)
+        if not was_neighbour:
             return False
         if not self._config.remedies.linked_losses_as_one or node in mending.losses:
             return False
