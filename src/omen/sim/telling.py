@@ -9,6 +9,7 @@ from typing import Any
 from omen.interests import Label
 from omen.protocol.events import SECOND, Depart, NodeId, Notify, PeerLost, Received, Subscribe, Time, TimerFired, Topic
 from omen.protocol.messages import Descriptor, Details, Digest, EventId, Offer, Ref, Shuffle, ShuffleReply, Status, Want
+from omen.protocol.publications import Publication
 from omen.sim.world import Dropped
 
 GOSSIP = (Shuffle, ShuffleReply, Offer, Details, Want, Status)
@@ -80,6 +81,9 @@ class Teller:
 
     def message(self, message: Any) -> str:
         """A message: its kind, then each field that says something."""
+        if isinstance(message, Publication):
+            topic = self._topics.get(message.topic, message.topic)
+            return f"Publication {message.sequence} of {self.name(message.publisher)} on {topic}"
         words = [type(message).__name__]
         for field in message.__struct_fields__:
             value = getattr(message, field)
