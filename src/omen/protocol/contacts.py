@@ -24,7 +24,10 @@ class Contacts:
         self.told = Digest(book.ref, 0, 0)
 
     def forget(self, node: NodeId) -> None:
-        self._connected.discard(node)
+        """It is gone: so is the connection."""
+        if node in self._connected:
+            self._connected.discard(node)
+            self._out.disconnect(node)
 
     def keep_connections(self) -> dict[NodeId, Ref]:
         """To neighbours and all it knows on the circle: a spare one that is gone must not be taken for a successor."""

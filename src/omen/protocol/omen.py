@@ -329,9 +329,7 @@ class OmenNode:
             self._registry.withdraw(self.book.id)
 
     def forget_connection(self, node: NodeId) -> None:
-        if node in self._connected:
-            self._contacts.forget(node)
-            self.out.disconnect(node)
+        self._contacts.forget(node)
 
     def _describe(self) -> Descriptor:
         """This node's descriptor, as new as its links.
