@@ -186,7 +186,7 @@ class Comparing:
     def note_held(self, stream: Stream) -> None:
         """Tell the publisher's application how far those who pass its publications on are."""
         carried = stream.carried
-        peers = [peer for peer in carried.eager if peer not in self.behind]
+        peers = [peer for peer in carried.eager or carried.peers if peer not in self.behind]
         stream.held = max(stream.held, min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0))
         held = 0
         for own in sorted((own for own in carried.streams.values() if own.is_own), key=lambda own: own.incarnation):

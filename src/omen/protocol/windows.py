@@ -9,7 +9,7 @@ from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.messages import Ref
 from omen.protocol.publications import Mark, Publication, StreamKey, read_key
 
-OVERHEAD = 400
+OVERHEAD = 300
 """Bytes that keeping one publication costs beside its frame, measured."""
 NOBODY = -1
 
