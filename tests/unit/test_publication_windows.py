@@ -35,6 +35,23 @@ def test_windows_are_bounded_by_count_bytes_and_age() -> None:
     assert kept(nodes, 1) == kept(nodes, 2) == 0
 
 
+def test_what_waits_for_its_turn_is_bounded_too_and_what_did_not_fit_comes_later() -> None:
+    for bounds in ({"window_count": 20}, {"window_bytes": 20 * (OVERHEAD + 129)}):
+        nodes = Neighbourhood([(1, 2)], gap_attempts=2, **bounds)
+        publish_many(nodes, 1, 1)
+        nodes.drops = lambda sender, to, message: type(message) is Publication and message.sequence == 2
+        for _ in range(60):
+            nodes.publish(1, bytes(100))
+        nodes.run(10)
+        stream = next(iter(nodes.parts[2].carried[TOPIC].streams.values()))
+        assert 15 < len(stream.early) < 90 and stream.early_bytes <= 21 * (OVERHEAD + 129)
+        nodes.run(10 * SECOND)
+        assert not stream.early and stream.early_bytes == 0
+        got = nodes.sequences(2, 1)
+        assert sorted(map(abs, got)) == list(range(1, 62))
+        assert got[-1] == 61
+
+
 def test_one_publication_is_kept_however_large() -> None:
     nodes = Neighbourhood([(1, 2)], window_bytes=100)
     publish_many(nodes, 1, 3, bytes(1000))

@@ -174,7 +174,7 @@ class Comparing:
             stream.is_determined = True
             stream.opened, stream.first, stream.last = mark.opened, start, start - 1
             for sequence in [sequence for sequence in stream.early if sequence < start]:
-                del stream.early[sequence]
+                stream.take_early(sequence)
         stream.silent_until = self._retired(key)
         if fresh and not carried.replays:
             stream.silent_until = max(stream.silent_until, mark.last)

@@ -265,12 +265,11 @@ class Dissemination:
             self.duplicates += 1
             self._tree.on_duplicate(stream, sender, now)
             return
-        if len(stream.early) >= self._window_count:
+        if len(stream.early) >= self._window_count or (stream.early and stream.early_bytes >= self._window_bytes):
             return
         stream.parent = sender
         self._pass_on(stream, sender, publication)
-        stream.early[sequence] = publication
-        stream.plain = False
+        stream.put_aside(publication)
         self._flush(stream, now)
         if stream.early and not stream.is_own:
             self._pulling.note_lack(stream, min(stream.early), now)
@@ -301,9 +300,9 @@ class Dissemination:
         """Settle whatever is next in sequence by now."""
         if not stream.is_determined:
             return
-        carried, early = stream.carried, stream.early
+        carried = stream.carried
         moved = False
-        while (publication := early.pop(stream.last + 1, None)) is not None:
+        while (publication := stream.take_early(stream.last + 1)) is not None:
             moved = True
             stream.last = sequence = publication.sequence
             if publication.is_opening:

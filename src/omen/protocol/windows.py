@@ -27,6 +27,7 @@ class Stream:
         "attempts",
         "carried",
         "early",
+        "early_bytes",
         "first",
         "heard",
         "held",
@@ -67,6 +68,7 @@ class Stream:
         self.silent_until = 0
         self.recent: dict[int, Publication] = {}
         self.early: dict[int, Publication] = {}
+        self.early_bytes = 0
         self.plain = True
         self.heard = now
         self.parent: NodeId = NOBODY
@@ -92,6 +94,18 @@ class Stream:
     def is_settled(self) -> bool:
         """Whether others can go by this node: it knows where the stream begins, and has what was before its time."""
         return self.is_determined and self.last >= self.silent_until
+
+    def put_aside(self, publication: Publication) -> None:
+        """It came before its turn."""
+        self.early[publication.sequence] = publication
+        self.early_bytes += len(publication.frame)
+        self.plain = False
+
+    def take_early(self, sequence: int) -> Publication | None:
+        publication = self.early.pop(sequence, None)
+        if publication is not None:
+            self.early_bytes -= len(publication.frame)
+        return publication
 
     def judge(self) -> None:
         """Whether the next in sequence can go straight through."""
