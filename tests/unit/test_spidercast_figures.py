@@ -230,7 +230,16 @@ def test_fig3_08_09_only_those_that_have_reached_their_target_are_candidates() -
     assert found == {12, 13}
 
 
-def test_fig3_09_who_has_refused_is_no_candidate_until_it_tells_of_a_change() -> None:
+def test_fig3_09_as_printed_they_must_be_above_it() -> None:
+    bench = Bench({1}, part_above=True)
+    bench.connected_by(12, [1], degree=4, target=4)
+    assert bench.task.disconnect_candidate() is None
+    bench.connected_by(13, [1], degree=5, target=4)
+    found = bench.task.disconnect_candidate()
+    assert found is not None and found.ref.id == 13
+
+
+def test_fig3_09_who_has_refused_is_no_candidate_until_it_has_more_neighbours() -> None:
     bench = Bench({1})
     covered(bench)
     bench.connected_by(14, [1], degree=9, target=9)

@@ -58,7 +58,7 @@ def test_heartbeats_bring_degree_and_target_of_a_neighbour() -> None:
     bench.connected_by(11, [1], degree=1, target=9)
     bench.beats(11, 4, 4)
     known = bench.task.neighbours.known[11]
-    assert (known.degree, known.target, known.is_covered) == (4, 4, True)
+    assert (known.degree, known.target, known.above) == (4, 4, 0)
 
 
 def test_a_heartbeat_of_somebody_who_is_no_neighbour_is_answered_with_leave() -> None:

@@ -33,6 +33,8 @@ class SpiderConfig:
     tasks: tuple[TaskConfig, TaskConfig]
     margin: int = 5
     """Margin: links a node may accept above L^max (Fig. 1; 5 is the paper's example)."""
+    part_above: bool = False
+    """Fig. 3 line 9 as printed: part only with neighbours above their target, not with all that have reached it."""
     adaptive: bool = False
     """3.3.1: K_r starts at 0 and rises where greedy coverage took no more than K_g links."""
     connect_timeout: Time = 100 * MILLISECOND

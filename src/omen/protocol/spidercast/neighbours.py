@@ -30,9 +30,9 @@ class Neighbour:
     silent: int = 0
 
     @property
-    def is_covered(self) -> bool:
-        """Whether it has reached K-coverage, as its neighbours can tell (2.3.1)."""
-        return self.target <= self.degree
+    def above(self) -> int:
+        """How far it is above its target. Not below it means that it is covered, as its neighbours can tell (2.3.1)."""
+        return self.degree - self.target
 
 
 class Neighbours:

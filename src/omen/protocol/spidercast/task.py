@@ -10,8 +10,8 @@ Where the figures cannot be followed as printed:
   asked next. We send and ask m; its interest comes with its CONNECT-OK. Where nobody can be named, m is none.
 - Fig. 3 line 9 has those part whose degree is above their target. Yet a covered node sets its target to its degree
   (Fig. 2 line 22), so hardly anybody ever is. In the text q is known to be covered if q.target <= q.degree, and read so
-  average degrees are those of Fig. 12 within a percent, otherwise five percent above. We follow the text. Who refuses
-  to part, by silence, is not asked again until it tells of a change.
+  average degrees are those of Fig. 12 within a percent, otherwise five percent above. We follow the text; the figure
+  with `part_above`. Who refuses to part, by silence, is not asked again until it tells of more neighbours than it had.
 - A loop that found nothing to do is not run again until something has changed: it would find the same.
 - Not in the figures: a heartbeat from somebody who is no neighbour is answered with LEAVE, since a failure detector
   that lives on heartbeats would part the two as well. The quarantine is the one of the text.
@@ -148,7 +148,7 @@ class Task:
         candidates: list[NodeId] = []
         fewest = len(self.neighbours.cover) + 1
         for node, neighbour in self.neighbours.known.items():
-            if neighbour.is_covered and not neighbour.asked:
+            if neighbour.above >= self._config.part_above and not neighbour.asked:
                 missed = self.neighbours.under_covered_without(node)
                 if missed < fewest:
                     candidates, fewest = [node], missed
@@ -219,7 +219,8 @@ class Task:
             self.neighbours.add(sender, message.degree, message.target, message.interest, neighbour.told)
             self._on_change(sender.id, sender)
         elif news:
-            neighbour.degree, neighbour.target, neighbour.asked = message.degree, message.target, False
+            neighbour.asked = neighbour.asked and message.degree <= neighbour.degree
+            neighbour.degree, neighbour.target = message.degree, message.target
         if news or message.interest is not None:
             self.wake()
 
