@@ -23,8 +23,9 @@ demo: setup  ## the whole story, small, and a page about one of the papers
 test: setup  ## all tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-search: setup  ## look for trouble: 200 small random worlds, each healed from all that happens in it
-	@$(BIN)/python -m omen.sim.search --worlds 200 --workers $(WORKERS)
+search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it; what fails is shrunk
+	@$(BIN)/omen simulate --search --seeds 0..299 --workers $(WORKERS)
+	@$(BIN)/omen simulate --search --worlds beyond --seeds 0..99 --workers $(WORKERS)
 
 lint: setup  ## style, types and the direction of imports
 	@$(BIN)/ruff check .

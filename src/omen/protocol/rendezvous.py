@@ -113,7 +113,7 @@ class Rendezvous:
         if not self._armed and self.inquiry is None:
             self._armed = True
             period = self._config.audit_period
-            self._out.set_timer(("audit", "inquire"), period // 20 + self._random.randrange(period // 5))
+            self._out.set_timer(("audit", "inquire"), period // 20 + self._random.randrange(period // 2))
 
     def inquire(self) -> None:
         """Ask the leaders of topics that seem to be in two pieces."""

@@ -233,7 +233,7 @@ def mend_centrally(interests: Interests, overlay: Overlay) -> Overlay:
     position = [{topic: at for at, topic in enumerate(topics)} for topics in topics_of]
     for topic in range(interests.topics.size):
         seen: set[int] = set()
-        for start in interests.nodes_of(topic).tolist():
+        for start in interests.subscribers_of(topic).tolist():
             queue = [] if start in seen else [start]
             seen.add(start)
             while queue:

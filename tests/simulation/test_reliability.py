@@ -1,0 +1,131 @@
+"""Taken for gone and back again, cut and whole again, links lost and found, and nothing that grows with time."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+
+from omen.protocol.config import Config
+from omen.protocol.events import SECOND
+from omen.sim.measuring import (
+    Churn,
+    measure_cost,
+    measure_detection,
+    measure_dropped_links,
+    measure_pause,
+)
+from omen.sim.running import Outcome, run_scenario
+from omen.sim.scenario import BoundsSpec, ConfigSpec, Drawn, EventSpec, NetworkSpec, Scenario
+from omen.workloads import generate_interests
+
+FAST = ConfigSpec(
+    resilience=3,
+    coverage=2,
+    gossip_ms=200.0,
+    standby_timeout_ms=1500.0,
+    detector=True,
+    heartbeat_ms=200.0,
+    suspicion_ms=400.0,
+)
+PATIENT = BoundsSpec(whole_s=60.0, handled_s=60.0, one_sided_s=40.0, idle_s=80.0)
+
+
+def world(*events: EventSpec, config: ConfigSpec = FAST, loss: float = 0.0, nodes: int = 24) -> Scenario:
+    network = NetworkSpec(latency_ms=(0.5, 5.0), loss=loss)
+    drawn = Drawn(nodes, 10, sizes="uniform:1:4")
+    return Scenario(drawn=drawn, config=config, network=network, bounds=PATIENT, events=events)
+
+
+def went_well(outcome: Outcome) -> bool:
+    assert outcome.complaints() == []
+    return outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_crash_is_noticed_and_mended_without_anybody_being_told(seed: int) -> None:
+    outcome = run_scenario(world(EventSpec(at=3.0, crash="n3"), EventSpec(at=3.1, crash="n8"), loss=0.03), seed)
+    assert went_well(outcome)
+    assert {repair.node for repair in outcome.repairs} >= {"n3", "n8"}
+    assert max(outcome.restored) < 6 * SECOND
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_node_that_pauses_is_taken_for_gone_and_taken_back_without_a_split(seed: int) -> None:
+    outcome = run_scenario(world(EventSpec(at=3.0, pause="n5"), EventSpec(at=12.0, resume="n5")), seed)
+    assert went_well(outcome)
+    assert outcome.renewals == 1
+    assert {(repair.event.kind, repair.node) for repair in outcome.repairs} >= {("leave", "n5"), ("join", "n5")}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_node_that_pauses_briefly_is_not_taken_for_gone(seed: int) -> None:
+    outcome = run_scenario(world(EventSpec(at=3.0, pause="n5"), EventSpec(at=3.6, resume="n5")), seed)
+    assert went_well(outcome)
+    assert outcome.renewals == 0
+    assert not outcome.repairs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_the_detector_a_false_word_of_the_driver_costs_nothing(seed: int) -> None:
+    outcome = run_scenario(world(EventSpec(at=3.0, suspect="n5", by="n6")), seed)
+    assert went_well(outcome)
+    assert outcome.renewals == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_it_a_false_word_costs_the_node_its_links_and_never_a_split(seed: int) -> None:
+    config = ConfigSpec(resilience=2, coverage=0, gossip_ms=200.0, standby_timeout_ms=1500.0)
+    suspicions = [EventSpec(number, 0.5, suspect=f"n{number}", by=f"n{number % 20 + 3}") for number in range(1, 5)]
+    assert went_well(run_scenario(world(*suspicions, config=config), seed))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_halves_of_a_network_that_was_cut_find_each_other(seed: int) -> None:
+    config = ConfigSpec(resilience=2, coverage=1, gossip_ms=500.0, detector=True, audit=True, audit_ms=5000.0)
+    half = tuple(f"n{number}" for number in range(1, 11))
+    cut = (EventSpec(at=5.0, partition=(half,)), EventSpec(at=95.0, heal=True))
+    outcome = run_scenario(world(*cut, config=config, nodes=20), seed)
+    assert went_well(outcome)
+    assert max(outcome.restored) <= 10 * 5 * SECOND
+
+
+def test_links_that_vanish_without_a_word_are_back_within_two_periods() -> None:
+    interests = generate_interests(60, 40, "zipf:0.8", "powerlaw:3:20", 1)
+    config = Config(audit=True, audit_period=10 * SECOND)
+    healing = measure_dropped_links(interests, 0.3, config)
+    assert healing.split > 10
+    assert healing.periods <= 2
+    assert healing.added <= 2 * healing.engine_added
+    assert healing.max_degree <= 2 * healing.fresh_max_degree
+
+
+def test_detection_takes_seconds_and_loss_alone_takes_nobody_for_gone() -> None:
+    calm, rough = measure_detection(0.0, 60, 2, 20), measure_detection(0.1, 60, 2, 20)
+    assert fmean(calm.noticed_s) < 7
+    assert max(rough.noticed_s) < 25
+    assert calm.suspicions == 0
+    assert calm.renewals == rough.renewals == 0
+    assert calm.whole and rough.whole
+
+
+def test_topics_are_whole_after_a_long_pause() -> None:
+    found = measure_pause(12.0, pauses=2, nodes=20)
+    assert found.renewals == 2
+    assert found.whole
+
+
+def test_the_audit_costs_a_few_bytes_a_second_while_all_is_well() -> None:
+    few, many = measure_cost(10, 40, "20", 60), measure_cost(8, 600, "300", 60)
+    assert few.bytes_a_second["audit"] < 30
+    assert many.bytes_a_second["audit"] < 60
+    assert many.bytes_a_second["heartbeats"] < 60
+
+
+def test_churn_leaves_nothing_behind() -> None:
+    churn = Churn(40, 20, every=SECOND)
+    samples = list(churn.run(360, 60))
+    early, late = samples[1:3], samples[-2:]
+    assert not any(sample.split for sample in samples)
+    assert fmean(sample.state_bytes for sample in late) < 1.1 * fmean(sample.state_bytes for sample in early)
+    assert fmean(sample.average_degree for sample in late) < 1.2 * fmean(sample.average_degree for sample in early)
