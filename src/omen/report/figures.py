@@ -136,7 +136,7 @@ def _draw_legends(figure: Figure, all_axes: Sequence[Axes], panels: Sequence[Pan
     """One below all panels where they have the same lines, else one in each."""
     labels = [[line.label for line in panel.lines] for panel in panels]
     if all(one == labels[0] for one in labels) and len(labels[0]) > 1:
-        columns = min(len(labels[0]), 2 if len(panels) == 1 else 4)
+        columns = min(len(labels[0]), (3 if len(labels[0]) == 3 else 2) if len(panels) == 1 else 4)
         figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8)
         return
     for axes, own in zip(all_axes, labels, strict=True):
@@ -166,7 +166,9 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             )
         else:
             axes.plot([value.x], [value.y], marker="x", markersize=7, color="0.2", linestyle="none")
-            axes.annotate(f"paper: {value.label}", (value.x, value.y), fontsize=7, ha="right", va="bottom")
+            side = "left" if value.x < sum(axes.get_xlim()) / 2 else "right"
+            if value.label:
+                axes.annotate(f"paper: {value.label}", (value.x, value.y), fontsize=7, ha=side, va="bottom")
     axes.set(xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title)
     if panel.log_x:
         axes.set_xscale("log")

@@ -70,7 +70,7 @@ def reproduce(request: Request, tell: Tell | None = None) -> Reproduction:
     cells: list[Cell] = [cell for paper, effort in zip(chosen, efforts, strict=True) for cell in paper.cells(effort)]
     cells += BEYOND.cells(request.scale) if request.beyond else []
     swept = sweep(cells, request.out, request.engine, request.spark, tell)
-    found = Stored({one.cell.id: one for one in swept.results})
+    found = Stored({one.cell: one for one in swept.results})
     pairs = list(zip(chosen, efforts, strict=True))
     entries = [entry for paper, effort in pairs for entry in judge_paper(paper, found, effort)]
     drawings = [one for paper, effort in pairs for one in draw_what_there_is(paper.drawings, found, effort)]

@@ -25,12 +25,12 @@ class Results(Protocol):
 
 @dataclass(frozen=True)
 class Stored:
-    """Results of a sweep, by id of cell."""
+    """Results of a sweep."""
 
-    found: Mapping[str, CellResult]
+    found: Mapping[Cell, CellResult]
 
     def of(self, *cells: Cell) -> CellResult:
-        present = [self.found[cell.id] for cell in cells if cell.id in self.found]
+        present = [self.found[cell] for cell in cells if cell in self.found]
         for one in present:
             if one.ok:
                 return one
@@ -41,16 +41,16 @@ class Stored:
 class InProcess:
     """Runs a cell when it is first asked for, and remembers it."""
 
-    found: dict[str, CellResult] = field(default_factory=dict)
+    found: dict[Cell, CellResult] = field(default_factory=dict)
 
     def of(self, *cells: Cell) -> CellResult:
         for cell in cells:
-            if cell.id in self.found:
-                return self.found[cell.id]
+            if cell in self.found:
+                return self.found[cell]
         result = run_cell(cells[0])
         if not result.ok:
             raise NotRun(result.error)
-        self.found[cells[0].id] = result
+        self.found[cells[0]] = result
         return result
 
 

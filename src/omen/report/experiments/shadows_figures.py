@@ -33,15 +33,12 @@ def _backup_sets(found: Results, effort: Effort) -> Drawing:
     for rule in (GREEDY, PRIMAL_DUAL):
         series = [found.of(backups_cell(seed, rule)).series for seed in effort.seeds]
         by_size: dict[float, list[float]] = {}
-        by_degree: dict[float, list[float]] = {}
         for one in series:
             for x, y in zip(one["subscriptions"], one["size_by_subscriptions"], strict=True):
                 by_size.setdefault(x, []).append(y)
-            shares = np.cumsum(one["nodes_of_primary_degree"]) / NODES
-            for x, y in zip(one["primary_degree"], shares.tolist(), strict=True):
-                by_degree.setdefault(x, []).append(y)
         sizes.append(line_of(rule, by_size, "mean"))
-        degrees.append(line_of(rule, by_degree, "mean"))
+        shares = np.cumsum(series[0]["nodes_of_primary_degree"]) / NODES  # of one workload: degrees differ between them
+        degrees.append(Line(rule, tuple(series[0]["primary_degree"]), tuple(shares.tolist())))
     paper = (PaperValue("42.9% below 5, greedy", 0.429, 5.0),)
     panels = (
         Panel("topics a node wants", "backups of a node", tuple(sizes)),
