@@ -44,7 +44,8 @@ INTRODUCTION = (
 )
 SYSTEMS = ("omen", *RIVALS)
 STEP, KEPT, LONGEST_STEPS = 4 / 3, 0.95, 24
-WARM_S, MEASURE_S = 1.5, 3.0
+WARM_S, MEASURE_S = 1.0, 2.5
+FIRST_DELIVERIES = {100: 12_000.0, 10_000: 3_000.0}  # a second, where the climb begins
 MESH_DEGREE = 6
 
 
@@ -56,7 +57,6 @@ class Scene:
     interests: Interests
     overlay: Overlay
     publishers: list[int]
-    first_rate: float = 500.0
 
     def topics_of(self, code: int) -> list[str]:
         return [str(self.interests.topics[topic]) for topic in self.interests.topics_of(code).tolist()]
@@ -207,9 +207,10 @@ def copies(scene: Scene) -> float:
     return sum(means) / len(means)
 
 
-def climb(team: Team) -> tuple[Sample, Sample]:
+def climb(team: Team, payload: int) -> tuple[Sample, Sample]:
     """The highest load that was kept up with, and a sample at half of it."""
-    rate, each = team.scene.first_rate, copies(team.scene)
+    each = copies(team.scene)
+    rate = FIRST_DELIVERIES.get(payload, 3_000.0) / each
     team.sample(rate / 4)
     best: Sample | None = None
     for _ in range(LONGEST_STEPS):
@@ -222,7 +223,7 @@ def climb(team: Team) -> tuple[Sample, Sample]:
         rate *= STEP
     if best is None:
         raise RuntimeError("not even the first load was kept")
-    team.rest(3.0)
+    team.rest(2.0)
     half = team.sample(best.offered / 2, 2 * MEASURE_S)
     print(f"  half: {_line(half)}", file=sys.stderr, flush=True)
     return best, half
@@ -242,12 +243,12 @@ def measure(scene_name: str, system: str, payload: int) -> dict[str, Any] | None
     with tempfile.TemporaryDirectory() as folder:
         if system == "omen":
             team = start_team(scene, system, payload, Path(folder), None)
-            best, half = _climb_and_end(team)
+            best, half = _climb_and_end(team, payload)
         else:
             with server(system) as place:
                 if place is None:
                     return None
-                best, half = _climb_and_end(start_team(scene, system, payload, Path(folder), place))
+                best, half = _climb_and_end(start_team(scene, system, payload, Path(folder), place), payload)
     return {
         "scene": scene.name,
         "system": system,
@@ -261,9 +262,9 @@ def measure(scene_name: str, system: str, payload: int) -> dict[str, Any] | None
     }
 
 
-def _climb_and_end(team: Team) -> tuple[Sample, Sample]:
+def _climb_and_end(team: Team, payload: int) -> tuple[Sample, Sample]:
     try:
-        return climb(team)
+        return climb(team, payload)
     finally:
         team.end()
 

@@ -58,7 +58,7 @@ def status(arguments: argparse.Namespace) -> int:
 
 def _print_nodes(nodes: list[dict[str, Any]]) -> None:
     header = ("node", "status", "links", "topics", "before", "after", "delivered", "published", "repairs", "address")
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for node in nodes:
         if "links" not in node:
             rows.append((node["name"], node["status"], *(None,) * 7, node["address"]))

@@ -182,7 +182,7 @@ def wait_until_healthy(folder: str | Path, names: Sequence[str], patience_s: flo
     while True:
         states = [state for state in read_states(Path(folder) / NODES) if state["name"] in wanted]
         answers = ask([state["http"] for state in states], "/healthz")
-        well = sum(answer is not None and answer["status"] == "ok" for answer in answers)
+        well = len([answer for answer in answers if answer is not None and answer["status"] == "ok"])
         if well == len(wanted) or time.monotonic() > deadline:
             return well
         time.sleep(0.1)

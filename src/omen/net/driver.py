@@ -17,7 +17,8 @@ from omen.net.connection import Connection
 from omen.net.hello import Hello, Refused
 from omen.net.logs import Log
 from omen.net.metrics import Histogram
-from omen.net.peers import Parts, Peers
+from omen.net.peer import Parts
+from omen.net.peers import Peers
 from omen.net.recording import Recorder
 from omen.net.settings import Limits
 from omen.protocol import frames
@@ -137,12 +138,11 @@ class Driver:
     def obey(self, outputs: Sequence[Output]) -> None:
         """Do what the core asks for. The two that come with every publication are looked for first."""
         for output in outputs:
-            kind = type(output)
-            if kind is Deliver:
+            if type(output) is Deliver:
                 self._deliver(output)
                 continue
-            if kind is Multicast:
-                self._multicast(output.to, output.message)  # type: ignore[union-attr]
+            if type(output) is Multicast:
+                self._multicast(output.to, output.message)
                 continue
             match output:
                 case Multicast() | Deliver():

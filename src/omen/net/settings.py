@@ -26,7 +26,7 @@ LIVE = Config(
     attempts=5,
     standby_timeout=6 * SECOND,
     detector=True,
-    suspicion_time=3 * SECOND,
+    suspicion_time=2 * SECOND,
     audit=True,
     dissemination=Dissemination(gap_attempts=120),
 )
