@@ -17,7 +17,7 @@ from omen.errors import CannotWrite, InvalidInput
 from omen.pipeline import sweep as engine
 from omen.pipeline.sweep_cells import Cell, CellResult, WorkloadSpec, pairs
 from omen.pipeline.sweep_grid import make_grid
-from omen.pipeline.sweep_kinds import run_cell
+from omen.pipeline.sweep_kinds import interests_of, run_cell, top_intersection
 from omen.pipeline.sweep_table import SweepTable
 
 WORKLOAD: dict[str, Any] = {"nodes": [12, 20], "topics": 6, "sizes": 2}
@@ -118,6 +118,25 @@ def test_rebuild_and_backups_cells_measure_what_their_names_say() -> None:
     backups = run_cell(Cell("backups", TINY, "shadow"))
     assert sum(backups.series["nodes_of_primary_degree"]) == 16
     assert backups.values["primaries_min"] <= backups.values["size_mean"] <= backups.values["primaries_max"]
+
+
+def test_cells_of_simulated_nodes_measure_views_and_lives() -> None:
+    views = run_cell(Cell("views", TINY, "omen", pairs({"lambda": 1}), pairs({"rounds": 3})))
+    assert views.ok, views.error
+    assert len(views.series["views"]) == 16
+    assert 0 < views.values["view_mean"] <= 16
+    lives = run_cell(Cell("lives", TINY, "spidercast", settings=pairs({"mean_up": 20.0, "duration": 10.0})))
+    assert lives.ok, lives.error
+    assert lives.values["events"] > 0
+    assert lives.values["control_messages"] > 0
+
+
+def test_likeness_of_interests_is_that_of_the_profile() -> None:
+    from omen.workloads.profile import profile_workload
+
+    interests = interests_of(WorkloadSpec(60, 12, "zipf:1", "uniform:2:6", 3))
+    likeness = profile_workload(interests, closest=5, sample=60).likeness
+    assert top_intersection(interests, 5, block=7) == pytest.approx(likeness.tdi)
 
 
 def test_a_failing_cell_records_its_error_and_stops_no_other(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from omen.errors import InvalidInput, OmenError
 from omen.interests import Interests
 from omen.pipeline.sweep_bounds import measure_bound, measure_optimum
 from omen.pipeline.sweep_cells import Cell, CellResult, Value, WorkloadSpec
-from omen.pipeline.sweep_simulated import measure_views
+from omen.pipeline.sweep_simulated import measure_lives, measure_views
 from omen.quality import (
     check_overlay,
     degree_summary,
@@ -286,6 +286,10 @@ def _churn_weight(cell: Cell) -> float:
     return cell.workload.subscriptions * (rounds + 100) * simulated
 
 
+def _lives_weight(cell: Cell) -> float:
+    return cell.workload.subscriptions * float(cell.setting("duration", 100.0)) * 10
+
+
 def _views_weight(cell: Cell) -> float:
     return cell.workload.subscriptions * float(cell.setting("rounds", 20)) * 10
 
@@ -299,6 +303,7 @@ KINDS: dict[str, Kind] = {
         _replay, _CHURN | {"verify": "end", "diameters": False, "series": True, "start": ""}, _churn_weight, "system"
     ),
     "rebuild": Kind(_rebuild, _CHURN | {"every": 10}, _churn_weight, "algorithm"),
+    "lives": Kind(measure_lives, {"mean_up": 500.0, "duration": 100.0}, _lives_weight, "system"),
     "views": Kind(measure_views, {"rounds": 20}, _views_weight, "system"),
     "optimum": Kind(measure_optimum, {"limit_s": 60.0}, lambda cell: cell.workload.subscriptions**2, "algorithm"),
     "bound": Kind(measure_bound, {}, _design_weight, "algorithm"),

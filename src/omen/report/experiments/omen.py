@@ -67,13 +67,12 @@ def effort_at(scale: str, inputs: Inputs) -> Effort:
 
 
 MEASURES = Measures()
-_GREEDIER = (
-    "The in-degrees follow from the rule alone. What it does about ties, and how its covers follow each other, the"
-    " paper does not say. Same direction, other amount."
+ON_BACKUPS = ("O01", "O02", "O03", "O04", "O05", "O06")
+_FEW = (
+    "Nearly every node has one of the most chosen among its backups: they are the widest, and each set takes the widest"
+    " first. What the paper counts may be the places in backup sets that they fill."
 )
-DEVIATIONS: dict[str, Deviation] = {
-    claim_id: Deviation(0, 0, _GREEDIER) for claim_id in ("O01", "O02", "O03", "O04", "O05", "O06")
-}
+DEVIATIONS: dict[str, Deviation] = {claim_id: Deviation(0.9, 1.0, _FEW) for claim_id in ("O04", "O05", "O06")}
 NOT_RUN: Mapping[str, str] = {
     "O24": "No Facebook graph of 10,000 users is to be had; the cells would take hours.",
     "O26": "No Facebook graph of 10,000 users is to be had; the cells would take hours.",
@@ -83,7 +82,7 @@ NOT_RUN: Mapping[str, str] = {
 
 def stand_ins(effort: Effort) -> dict[str, str]:
     """Claims on graphs we do not have, and what was taken instead."""
-    on_graphs = [claim_id for claim_id in MEASURES if claim_id not in DEVIATIONS]
+    on_graphs = [claim_id for claim_id in MEASURES if claim_id not in ON_BACKUPS]
     return dict.fromkeys(on_graphs, effort.words)
 
 
