@@ -22,6 +22,7 @@ from typing import Any
 from omen.interests import Interests
 from omen.net.asking import ask
 from omen.net.forking import fork, plan_presets, preload
+from omen.net.recording import replay_recording
 from omen.net.settings import LIVE, NodeConfig
 from omen.net.state import read_states
 from omen.runs import design_overlay
@@ -46,6 +47,7 @@ class Plan:
     stop_s: float = 3.0
     change_s: float = 15.0
     seed: int = 7
+    replays: int = 0
 
 
 @dataclass
@@ -53,6 +55,15 @@ class Process:
     config: NodeConfig
     pid: int
     log: Path
+
+
+@dataclass
+class Replays:
+    """Recordings told to fresh cores, and which of those answered otherwise."""
+
+    recordings: int
+    inputs: int
+    differing: list[str]
 
 
 @dataclass
@@ -104,6 +115,8 @@ class Chaos:
         rate = self.plan.rate / self.plan.nodes
         task = Task(log, rate, self.topics, self.plan.change_s, self.plan.seed * 100_000 + self._count)
         trouble = self.folder / "trouble" / f"{config.name}.{self._count}.txt"
+        if self.plan.replays:
+            config = replace(config, record=str(self.folder / "recordings" / f"{config.name}.{self._count}"))
         pid = fork(partial(be_member, config, origin, task), trouble, origin, origins)
         self.alive[config.name] = Process(config, pid, log)
 
@@ -201,7 +214,7 @@ class Chaos:
         self.told.stops += 1
 
     def run(self) -> Verdict:
-        for part in ("logs", "nodes", "trouble"):
+        for part in ("logs", "nodes", "trouble", "recordings"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         self.start()
         self.wait_until_mended()
@@ -225,6 +238,14 @@ class Chaos:
                 os.kill(process.pid, signal.SIGQUIT)
             self.wait_for_end()
         return judge((self.folder / "logs").glob("*.log"))
+
+    def replay(self) -> Replays:
+        """Tell fresh cores what some of the processes were told, those that were killed among them."""
+        recordings = sorted((self.folder / "recordings").iterdir())
+        chosen = self.random.sample(recordings, min(self.plan.replays, len(recordings)))
+        done = {path.name: replay_recording(path) for path in chosen}
+        differing = [name for name, replayed in done.items() if replayed.differs_at is not None]
+        return Replays(len(done), sum(replayed.steps for replayed in done.values()), differing)
 
     def finish(self) -> None:
         """No more publications; then time for all that is under way."""
@@ -287,18 +308,20 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--stops", type=int, default=1)
     parser.add_argument("--stop-seconds", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--replays", type=int, default=0, help="record all, and replay so many through fresh cores")
     parser.add_argument("--folder", type=Path)
     told = parser.parse_args(argv)
     folder = told.folder or Path(tempfile.mkdtemp(prefix="omen-chaos-"))
-    plan = Plan(
-        told.nodes, told.topics, told.minutes * 60, told.kills, told.rate, told.stops, told.stop_seconds, seed=told.seed
-    )
+    plan = Plan(told.nodes, told.topics, told.minutes * 60, told.kills, told.rate, told.stops, told.stop_seconds)
+    plan = replace(plan, seed=told.seed, replays=told.replays)
     chaos = Chaos(folder, plan)
     begun = time.monotonic()
     verdict = chaos.run()
     print(f"{time.monotonic() - begun:.0f} s, {chaos.told}, logs in {folder}")
     print("\n".join([*verdict.lines(), *verdict.examples]))
-    return 0 if verdict.is_good else 1
+    replays = chaos.replay()
+    print(f"replayed {replays.recordings} recordings, {replays.inputs} inputs, different {len(replays.differing)}")
+    return 0 if verdict.is_good and not replays.differing else 1
 
 
 if __name__ == "__main__":

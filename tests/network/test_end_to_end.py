@@ -17,12 +17,13 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_every_accepted_publication_reaches_every_lasting_subscriber_once_and_in_order(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.network.chaos", "--nodes", "20", "--topics", "30", "--kills", "9"]
-    command += ["--minutes", "0.5", "--rate", "60", "--stops", "1", "--folder", str(tmp_path)]
+    command += ["--minutes", "0.5", "--rate", "60", "--stops", "1", "--replays", "4", "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
     print(done.stdout, done.stderr)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^lost 0$", done.stdout, re.MULTILINE)
     assert re.search(r"^duplicated 0$", done.stdout, re.MULTILINE)
+    assert re.search(r"^replayed 4 recordings, \d+ inputs, different 0$", done.stdout, re.MULTILINE)
 
 
 def write(folder: Path, name: str, *lines: str) -> None:
