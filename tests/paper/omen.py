@@ -74,7 +74,7 @@ DEVIATIONS = {
     "O09": Deviation(
         10,
         60,
-        "Our users are friends of friends: a few nodes have most of what a user wants, so that five covers of a user are"
+        "Our users are friends of friends: a few nodes have most of what a user wants, so that five covers of one are"
         " small. Also the paper does not say for which L its views are; ours are for L 1.",
     ),
     "O23": Deviation(-0.1, 1.0, STEPS),
