@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
 from omen.sim.scenario import EventSpec, Name, NetworkSpec, Scenario
 
 SEEDS_TRIED = 3
-RUNS_AT_MOST = 600
+RUNS_AT_MOST = 1200
 
 Fails = Callable[[Scenario, int], bool]
 
@@ -25,19 +27,21 @@ class Shrunk:
 
 
 def shrink(scenario: Scenario, seed: int, fails: Fails, runs_at_most: int = RUNS_AT_MOST) -> Shrunk:
-    """Take away what can be taken away. Timing is drawn anew in each world, so a few seeds are tried for each."""
+    """Take away what can be taken away. Timing is drawn anew in each world, so a few seeds are tried for each.
+
+    In passes over bursts, nodes, events and topics, large parts first, until one changes nothing (as ddmin does).
+    """
     best = Shrunk(scenario, seed)
-    shrinking = True
-    while shrinking:
-        shrinking = False
-        for candidate in _smaller(best.scenario):
-            if best.runs >= runs_at_most:
-                return best
+    before = None
+    while before != best.scenario and best.runs < runs_at_most:
+        before = best.scenario
+        for change in _changes(best.scenario):
+            candidate = change(best.scenario)
+            if candidate == best.scenario or best.runs >= runs_at_most:
+                continue
             found = _try(candidate, seed, fails, best)
             if found is not None:
                 best.scenario, best.seed = candidate, found
-                shrinking = True
-                break
     return best
 
 
@@ -49,24 +53,46 @@ def _try(candidate: Scenario, seed: int, fails: Fails, best: Shrunk) -> int | No
     return None
 
 
-def _smaller(scenario: Scenario) -> Iterator[Scenario]:
-    """Candidates, those first that take most away."""
-    bursts = sorted({event.burst for event in scenario.events})
-    for burst in bursts if len(bursts) > 1 else ():
-        yield _with_events(scenario, (event for event in scenario.events if event.burst != burst))
+Change = Callable[[Scenario], Scenario]
+
+
+def _changes(scenario: Scenario) -> Iterator[Change]:
+    """What might be taken away, to be tried one after the other on what is left by then."""
+    for burst in sorted({event.burst for event in scenario.events}):
+        yield partial(_without_burst, burst=burst)
     names = list(scenario.nodes)
-    for gone in _chunks([name for name in names if not _is_named(scenario, name)] or names):
-        if len(names) - len(gone) >= 2:
-            yield _without_nodes(scenario, set(gone))
+    idle = [name for name in names if not _is_named(scenario, name)]
+    for gone in (*_chunks(idle), *_chunks(names)):
+        yield partial(_without_nodes, gone=set(gone))
     for unit in _units(scenario.events):
-        yield _with_events(scenario, (event for other, event in enumerate(scenario.events) if other not in unit))
-    for name in names:
-        if len(names) > 2:
-            yield _without_nodes(scenario, {name})
+        yield partial(_without_events, gone=[scenario.events[position] for position in unit])
     topics = sorted({topic for spec in scenario.nodes.values() for topic in spec.topics})
     for gone in _chunks(topics):
-        yield _without_topics(scenario, set(gone))
-    yield from _calmer(scenario)
+        yield partial(_without_topics, gone=set(gone))
+    for field in ("loss", "duplication", "drift", "latency_ms"):
+        yield partial(_calmer, field=field)
+
+
+def _without_burst(scenario: Scenario, burst: int) -> Scenario:
+    rest = [event for event in scenario.events if event.burst != burst]
+    return _with_events(scenario, rest) if rest else scenario
+
+
+def _without_events(scenario: Scenario, gone: list[EventSpec]) -> Scenario:
+    """By when and what they are: a cut may have lost members meanwhile."""
+    left = Counter(map(_key, gone))
+    rest = []
+    for event in scenario.events:
+        if left[_key(event)]:
+            left[_key(event)] -= 1
+        else:
+            rest.append(event)
+    return _with_events(scenario, rest)
+
+
+def _key(event: EventSpec) -> tuple[object, ...]:
+    name = None if event.partition is not None else getattr(event, event.action)
+    return event.burst, event.at, event.on, event.of, event.action, name
 
 
 def _units(events: tuple[EventSpec, ...]) -> Iterator[set[int]]:
@@ -128,6 +154,8 @@ def _cut_down(event: EventSpec, known: set[Name]) -> EventSpec:
 
 def _without_nodes(scenario: Scenario, gone: set[Name]) -> Scenario:
     nodes = {name: spec for name, spec in scenario.nodes.items() if name not in gone}
+    if len(nodes) < 2:
+        return scenario
     return _with_events(msgspec.structs.replace(scenario, nodes=nodes), scenario.events)
 
 
@@ -145,10 +173,6 @@ def _without_topics(scenario: Scenario, gone: set[str]) -> Scenario:
     return replace(scenario, nodes=nodes, events=events)
 
 
-def _calmer(scenario: Scenario) -> Iterator[Scenario]:
-    network = scenario.network
-    plain = NetworkSpec()
-    for field in ("loss", "duplication", "drift", "latency_ms"):
-        if getattr(network, field) != getattr(plain, field):
-            calmer = msgspec.structs.replace(network, **{field: getattr(plain, field)})
-            yield msgspec.structs.replace(scenario, network=calmer)
+def _calmer(scenario: Scenario, field: str) -> Scenario:
+    calmer = msgspec.structs.replace(scenario.network, **{field: getattr(NetworkSpec(), field)})
+    return msgspec.structs.replace(scenario, network=calmer)
