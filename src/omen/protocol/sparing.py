@@ -91,7 +91,16 @@ class Sparing:
 
     @property
     def is_busy(self) -> bool:
-        return self.trial is not None or bool(self.waiting or self.yielded)
+        return self.on_hand > 0
+
+    @property
+    def on_hand(self) -> int:
+        """How many links are on trial here, or about to be."""
+        return len(self.waiting) + len(self.yielded) + (self.trial is not None)
+
+    @property
+    def passing_count(self) -> int:
+        return len(self._passing)
 
     def note_answer(self, ask: Ask) -> None:
         """A coordinator counts on the links it was told of until its repair is done."""
@@ -275,7 +284,7 @@ class Sparing:
                 self._remember_gone(sender, trial.nonce)
                 self._out.notify("spared", sender)
             elif not message.agreed:
-                self._needed[sender] = self._clock() + self._patience
+                self._remember_needed(sender, self._patience)
             self._end()
         if message.agreed:
             self._out.send(message.me, Settled(message.nonce, kept=self._gone.get(sender) != message.nonce))
@@ -313,14 +322,14 @@ class Sparing:
             self._send_yield(trial)
             return
         if not trial.yielding:
-            self._remember_needed(trial.target.id)
+            self._remember_needed(trial.target.id, self._memory)
         self._end()
 
-    def _remember_needed(self, node: NodeId) -> None:
-        """In some topic there is no other way: do not try again soon."""
+    def _remember_needed(self, node: NodeId, how_long: Time) -> None:
+        """In some topic there is no other way, or the far end counts on the link: do not try again soon."""
         now = self._clock()
         self._needed = {one: until for one, until in self._needed.items() if until > now}
-        self._needed[node] = now + self._memory
+        self._needed[node] = now + how_long
 
     def _end(self) -> None:
         """The trial is over; a link that was to go and is still there counts again."""

@@ -12,6 +12,7 @@ from omen.protocol.events import SECOND, NodeId, Notify, Time
 from omen.protocol.messages import EventId, Ref
 from omen.protocol.omen import OmenNode
 from omen.protocol.ring import SPARE
+from omen.protocol.sparing import PROBES_AT_MOST
 from omen.protocol.views import SEEN_AT_MOST
 from omen.quality import check_overlay
 from omen.sim.population import Population
@@ -229,6 +230,7 @@ class Monitors:
             ("handled events", len(docket.handled), HANDLED_AT_MOST),
             ("book", len(core.book.known), self._useful(core) + self.bounds.news_in_a_round),
             ("seen digests", len(core.views.seen), SEEN_AT_MOST),
+            ("probes", core.sparing.passing_count, PROBES_AT_MOST),
             ("execution queue", len(docket.exe_q), events),
             ("standby list", len(docket.standby), events),
             ("cases", len(docket.cases), events),
@@ -237,12 +239,13 @@ class Monitors:
             ("searches", core.locator.open_count, events),
             ("proposals", sum(map(len, core.serving.proposals.values())), events),
             ("half-made links", sum(link.state != "up" for link in core.links.links.values()), events),
+            ("links on trial", core.sparing.on_hand, events),
         ]
         for what, size, most in sizes:
             if size > most:
                 self._record(BOUNDED, f"{self._name(core.book.id)} has {size} in its {what}, {most} at most")
         if self.world.now - self.last_event > self.bounds.idle:
-            left = [what for what, size, _ in sizes[6:] if size]
+            left = [what for what, size, _ in sizes[7:] if size]
             if left:
                 self._record(BOUNDED, f"{self._name(core.book.id)} long after the last event still has {_listed(left)}")
 
