@@ -61,10 +61,35 @@ def trace(path: Path, seed: int, hash_seed: str) -> bytes:
     return done.stdout
 
 
-@pytest.fixture
-def messy(tmp_path: Path) -> Path:
+WATCHED = (
+    MESSY.replace("coverage = 3\n", "coverage = 3\ndetector = true\naudit = true\naudit_ms = 2000.0\n")
+    + """
+[[events]]
+burst = 1
+at = 0.2
+scramble = 0.2
+
+[[events]]
+burst = 1
+at = 0.3
+pause = "n11"
+
+[[events]]
+burst = 1
+at = 12.0
+resume = "n11"
+
+[bounds]
+whole_s = 60.0
+one_sided_s = 30.0
+"""
+)
+
+
+@pytest.fixture(params=[MESSY, WATCHED], ids=["told", "watched"])
+def messy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "messy.toml"
-    path.write_text(MESSY)
+    path.write_text(request.param)
     return path
 
 

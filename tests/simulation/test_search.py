@@ -16,24 +16,31 @@ from omen.sim.shrinking import shrink
 from omen.sim.writing import write_scenario
 
 SPLITS = {
-    "linked_losses_as_one": 0,
-    "redo_unconfirmed": 0,
-    "former_neighbours_report": 0,
-    "links_agreed_by_both": 0,
+    "linked_losses_as_one": 17,
+    "redo_unconfirmed": 8,
+    "former_neighbours_report": 128,
+    "links_agreed_by_both": 19,
 }
-"""For each remedy the first seed below 200 at which a world without it stays split."""
+"""For each remedy a seed at which a world without it stayed split when this was written: where to look first."""
+
+
+def find_split(remedy: str, first: int) -> World:
+    """The first world found that stays split without a remedy, among 200."""
+    for seed in (first, *range(200)):
+        world = run_world(Search("within", (remedy,)), seed)
+        if world.split:
+            return world
+    raise AssertionError(f"no world of 200 needs {remedy}")
 
 
 @pytest.mark.parametrize(("remedy", "seed"), SPLITS.items())
 def test_without_a_remedy_the_search_finds_a_split(remedy: str, seed: int) -> None:
-    assert seed < 200
-    world = run_world(Search("within", (remedy,)), seed)
-    assert world.split, world.complaints
+    assert find_split(remedy, seed).split
 
 
 def test_what_was_found_is_shrunk_to_a_few_nodes_and_can_be_replayed(tmp_path: Path) -> None:
     search = Search("within", ("former_neighbours_report",))
-    world = run_world(search, SPLITS["former_neighbours_report"])
+    world = find_split("former_neighbours_report", SPLITS["former_neighbours_report"])
     small = shrink_world(search, world)
     assert len(small.scenario.nodes) <= 12
     assert len(small.scenario.events) <= 6
