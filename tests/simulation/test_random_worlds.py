@@ -82,7 +82,7 @@ def test_every_world_beyond_holds_more() -> None:
     kinds = {event.action for scenario in scenarios for event in scenario.events}
     assert kinds == {"crash", "partition", "heal", "scramble"}
     cuts = [event.at or 0 for scenario in scenarios for event in scenario.events if event.heal]
-    assert min(cuts) >= 60
+    assert 2 * sum(cut >= 60 for cut in cuts) >= len(cuts)
     halves = [
         (len(events), len(scenario.nodes))
         for scenario in scenarios

@@ -178,7 +178,7 @@ class Membership:
             patience = node.config.audit_period
             self.remembered[ref.id] = (ref, node.now + node.config.lost_memory, node.now + patience)
 
-    def try_lost(self, at_once: int = 3) -> None:
+    def try_lost(self, at_once: int = 8) -> None:
         """Knock at a few of the lost peers whose turn it is; each time it takes longer until the next."""
         node = self._node
         now = node.now

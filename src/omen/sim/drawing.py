@@ -280,6 +280,7 @@ def _draw_disaster(draft: Draft, burst: int, kind: str) -> None:
     elif kind == "cut":
         side = tuple(random.sample(draft.present, max(1, int(len(draft.present) * random.uniform(0.2, 0.5)))))
         draft.events.append(EventSpec(burst, 0.1, partition=(side,)))
-        draft.events.append(EventSpec(burst, round(0.1 + random.uniform(60, 180), 3), heal=True))
+        minutes = random.uniform(1, 3) if random.randrange(3) else random.uniform(0.2, 1)
+        draft.events.append(EventSpec(burst, round(0.1 + 60 * minutes, 3), heal=True))
     else:
         draft.events.append(EventSpec(burst, 0.1, scramble=round(random.uniform(0.2, 0.8), 2)))
