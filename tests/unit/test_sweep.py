@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+import threading
+import time
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +179,31 @@ def test_a_sweep_that_dies_keeps_what_was_finished(tmp_path: Path, monkeypatch: 
         engine.sweep(cells, tmp_path / "s", "local")
     monkeypatch.undo()
     assert engine.sweep(cells, tmp_path / "s", "local").reused == 1
+
+
+def test_what_comes_back_after_an_interrupt_is_not_kept(tmp_path: Path) -> None:
+    cells = [Cell("design", WorkloadSpec(16, 6, "uniform", "2", seed), "gm") for seed in range(2)]
+    begun, interrupted, late = threading.Event(), threading.Event(), threading.Event()
+
+    def run_bundle(bundle: Sequence[Cell]) -> list[CellResult]:
+        if bundle[0] == first:
+            begun.wait(10)
+            raise KeyboardInterrupt
+        begun.set()
+        interrupted.wait(10)
+        late.set()
+        return [CellResult(cell, {}, {}, 0.0, "the task died") for cell in bundle]
+
+    state = engine._State(cells, 0, lambda progress: None)
+    first = state.queue[0]
+    table = SweepTable(tmp_path / "s")
+    with table.opened():
+        with pytest.raises(KeyboardInterrupt):
+            engine._run_all(state, table, run_bundle, 2)
+        interrupted.set()
+        assert late.wait(10)
+        time.sleep(0.1)
+        assert table.read() == {}
 
 
 def test_two_sweeps_do_not_write_to_one_folder(tmp_path: Path) -> None:

@@ -174,10 +174,13 @@ class _State:
 
 def _run_all(state: _State, table: SweepTable, run: RunBundle, slots: int) -> None:
     lock = threading.Lock()
+    stopped = threading.Event()
 
     def run_one(bundle: list[Cell]) -> None:
         results = run(bundle)
         with lock:
+            if stopped.is_set():  # what comes back after an interrupt failed because of it
+                return
             table.append(results)
             state.note(results, slots)
 
@@ -185,20 +188,21 @@ def _run_all(state: _State, table: SweepTable, run: RunBundle, slots: int) -> No
         while bundle := state.next_bundle():
             run_one(bundle)
         return
-    with ThreadPoolExecutor(slots, thread_name_prefix="sweep") as pool:
-        under_way: set[Future[None]] = set()
-        try:
-            while state.queue or under_way:
-                while state.queue and len(under_way) < slots:
-                    with lock:
-                        bundle = state.next_bundle()
-                    under_way.add(pool.submit(run_one, bundle))
-                finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for one in finished:
-                    one.result()
-        except BaseException:
-            state.queue.clear()
-            raise
+    pool = ThreadPoolExecutor(slots, thread_name_prefix="sweep")
+    under_way: set[Future[None]] = set()
+    try:
+        while state.queue or under_way:
+            while state.queue and len(under_way) < slots:
+                with lock:
+                    bundle = state.next_bundle()
+                under_way.add(pool.submit(run_one, bundle))
+            finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for one in finished:
+                one.result()
+    finally:
+        with lock:
+            stopped.set()
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _group(cell: Cell) -> tuple[str, str]:
