@@ -49,7 +49,7 @@ def decode(data: bytes | memoryview) -> Any:
             raise msgspec.DecodeError("a publication is cut off in its header")
         return parse_publication(data if type(data) is bytes else bytes(data))
     if kind == OTHER:
-        return messages.decode(data[1:])
+        return messages.decode(bytes(data[1:]))
     if kind == CONTROL:
         return decode_control(data[1:])
     raise msgspec.DecodeError(f"no message begins with {kind}")

@@ -33,7 +33,7 @@ def stream_key(topic: Topic, publisher: NodeId, incarnation: int) -> StreamKey:
 
 def read_key(key: StreamKey) -> tuple[Topic, NodeId, int]:
     """Topic, publisher, incarnation."""
-    return _KEY.unpack(key)  # type: ignore[return-value]
+    return _KEY.unpack(key)
 
 
 class Publication(Message, frozen=True, gc=False):
