@@ -101,11 +101,13 @@ class Reporter:
         return 0 < clockwise(first, place) <= clockwise(first, last)
 
     def _search(self, place: NodeId) -> None:
-        if len(self._searched) < SEARCHES_AT_MOST:
+        """A few at a time; what is found may answer for places that are still to be looked for."""
+        if len(self._searched) < SEARCHES_AT_MOST and place not in self._searched:
             self._searched.add(place)
             self._locator.search(place, ("audit", place), self._ring.members.values())
 
     def on_located(self, place: NodeId, successor: Ref | None) -> None:
+        self._searched.discard(place)
         if successor is not None:
             self.owners.setdefault(successor.id, Owner(successor, (place - 1) & MASK))
             self.report()

@@ -115,7 +115,7 @@ class Watcher:
 def measure_detection(loss: float, seconds: int = 300, crashes: int = 5, nodes: int = 30, seed: int = 0) -> Watching:
     """Nothing happens for a while, then nodes crash one by one."""
     interests = generate_interests(nodes, nodes // 2, "uniform", "uniform:2:6", seed)
-    world, population = start_world(interests, Config(detector=True), seed, loss)
+    world, population = start_world(interests, Config(detector=True, audit=True), seed, loss)
     watcher = Watcher(world)
     world.run_until(20 * SECOND)
     start = world.now
@@ -138,7 +138,7 @@ def measure_detection(loss: float, seconds: int = 300, crashes: int = 5, nodes: 
 def measure_pause(pause_s: float, loss: float = 0.0, pauses: int = 5, nodes: int = 30, seed: int = 0) -> Watching:
     """Nodes stand still one by one and go on: who takes them for gone, and are topics whole afterwards?"""
     interests = generate_interests(nodes, nodes // 2, "uniform", "uniform:2:6", seed)
-    world, population = start_world(interests, Config(detector=True), seed, loss)
+    world, population = start_world(interests, Config(detector=True, audit=True), seed, loss)
     watcher = Watcher(world)
     world.run_until(20 * SECOND)
     draw = generator_for(seed, "pauses")
