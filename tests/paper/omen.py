@@ -237,7 +237,7 @@ def mean_view(claim_id: str, effort: Effort) -> Measured:
         return Measured(
             mean / at_five * PAPER_VIEW, f"other data, scaled: {mean:.2f}, and {at_five:.2f} at lambda 5; L 1"
         )
-    return Measured(mean, f"other data; L 1; with L 3 {fmean(last_views(views(effort, 5, 3))):.2f}")
+    return Measured(mean, "other data; L 1")
 
 
 @MEASURES.of("O11")
@@ -398,7 +398,6 @@ def cells(effort: Effort) -> dict[str, Any]:
         found["-".join([system, *words])] = lambda system=system, options=options: replayed(effort, system, **options)
     for coverage in VIEW_COVERAGES:
         found[f"views-lambda{coverage}"] = lambda coverage=coverage: views(effort, coverage)
-    found["views-lambda5-L3"] = lambda: views(effort, 5, 3)
     for system in ("omen", "lowoda-re"):
         found[f"10k-{system}"] = lambda system=system: large(effort, system)
     for name in POPULARITIES:

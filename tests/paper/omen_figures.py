@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from omen.report.fairness_figure import draw_by_subscriptions, draw_degrees, draw_in_degrees, draw_views
 
 from . import omen
-from .omen_cells import NotThere
+from .omen_cells import Cell, NotThere
 from .shadows import workload
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"
@@ -18,12 +20,19 @@ SYSTEMS = {"OMen": "omen", "OMen-G": "omen-g", "LowODA-Inc": "lowoda-inc", "LowO
 
 
 def draw_all() -> None:
-    """Each figure whose cells are there."""
+    """Each figure, of what is there."""
     for draw in (_draw_backups, _draw_views, _draw_degrees):
+        draw()
+
+
+def _those_there(wanted: Mapping[str, Callable[[], Cell]]) -> dict[str, Cell]:
+    found = {}
+    for name, cell in wanted.items():
         try:
-            draw()
+            found[name] = cell()
         except NotThere as missing:
-            print(f"{draw.__name__.removeprefix('_draw_')}: no figure, {missing} is not there", flush=True)
+            print(f"{name} is not drawn: {missing} is not there", flush=True)
+    return found
 
 
 def _draw_backups() -> None:
@@ -41,12 +50,15 @@ def _draw_backups() -> None:
 
 
 def _draw_views() -> None:
-    panels = {"Facebook 1K": list(omen.last_views(omen.views(omen.FULL, 5)))}
-    panels |= {name: list(omen.last_views(omen.synthetic_views(name))) for name in omen.POPULARITIES}
-    draw_views(FIGURES / "view-sizes.svg", panels)
+    wanted = {"Facebook 1K": partial(omen.views, omen.FULL, 5)}
+    wanted |= {name: partial(omen.synthetic_views, name) for name in omen.POPULARITIES}
+    panels = {name: list(omen.last_views(cell)) for name, cell in _those_there(wanted).items()}
+    if panels:
+        draw_views(FIGURES / "view-sizes.svg", panels)
 
 
 def _draw_degrees() -> None:
-    cells = {label: omen.replayed(omen.FULL, system) for label, system in SYSTEMS.items()}
-    curves = {label: (cell["max_degree"], cell["avg_degree"]) for label, cell in cells.items()}
-    draw_degrees(FIGURES / "omen-degrees.svg", curves)
+    wanted = {label: partial(omen.replayed, omen.FULL, system) for label, system in SYSTEMS.items()}
+    curves = {label: (cell["max_degree"], cell["avg_degree"]) for label, cell in _those_there(wanted).items()}
+    if curves:
+        draw_degrees(FIGURES / "omen-degrees.svg", curves)
