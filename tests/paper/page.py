@@ -49,6 +49,8 @@ def _lines(papers: dict[str, ModuleType], folder: Path) -> Iterator[str]:
         stored = folder / f"{paper}.json"
         if paper in papers and stored.exists():
             found = json.loads(stored.read_text(encoding="utf-8"))
+            for further in sorted(folder.glob(f"{paper}-*.json")):
+                found["results"] |= json.loads(further.read_text(encoding="utf-8"))["results"]
             yield from _paper_lines(title, those, papers[paper], found)
             unmeasured += [claim for claim in those if claim.id not in found["results"]]
         else:
