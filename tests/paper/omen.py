@@ -74,7 +74,7 @@ DEVIATIONS = {
     "O09": Deviation(
         10,
         60,
-        "A guess, not tested: our users are friends of friends, so that a few nodes have most of what one of them wants,"
+        "A guess, not tested: our users are friends of friends, so that a few nodes have most of what one wants,"
         " and five covers are small. Nor does the paper say for which L its views are; ours are for L 1.",
     ),
     "O23": Deviation(-0.1, 1.0, STEPS),
