@@ -171,6 +171,7 @@ class Rendezvous:
         split = {topic for topic, leaders in led.items() if len(leaders) > 1}
         if split:
             self._have_linked(inquiry, split)
+            self._arm()  # to see whether that was enough: whoever leads no more says so
 
     def _have_linked(self, inquiry: Inquiry, split: set[Topic]) -> None:
         refs: dict[NodeId, Ref] = {}
