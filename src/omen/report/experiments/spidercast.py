@@ -54,7 +54,10 @@ QUICK = Effort((1000, 2000, 4000, 6000, 8000, 10000), 2000, (0,), 100.0)
 FULL = Effort((1000, 2000, 4000, 6000, 8000, 10000), 10000, (0,), 1000.0)
 
 MEASURES = Measures()
-DEVIATIONS: dict[str, Deviation] = {}
+DEVIATIONS: dict[str, Deviation] = {
+    claim_id: Deviation(0, 0, "Ours leaves no topic split there, with fewer links than the paper's. Why is not known.")
+    for claim_id in ("P02", "P03", "P22")
+}
 LIVES_S = (100.0, 500.0)
 CHURNED = {"P16": 1250, "P17": 2500, "P24a": 1250, "P24b": 2500}
 """Nodes so that four fifths of them, those up at a time, are the paper's 1000 and 2000."""
