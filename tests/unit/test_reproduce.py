@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +67,20 @@ def test_nothing_is_run_where_only_a_report_is_asked_for(tmp_path: Path, capsys:
     assert (found["measured"], found["cells"]) == (0, 0)
     assert found["summary"] == "133 claims: 133 not run at this scale"
     assert Path(found["page"]).is_file()
+
+
+def test_the_readme_and_the_ledger_it_shows_agree() -> None:
+    root = Path(__file__).parents[2]
+    with (root / "docs" / "reproduction" / "claims.csv").open(newline="") as file:
+        counts = Counter(row["verdict"] for row in csv.DictReader(file))
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    measured = sum(counts.values()) - counts["not run at this scale"]
+    ledger = (root / "docs" / "reproduction" / "claims.md").read_text(encoding="utf-8")
+    assert f"{sum(counts.values())} claims: {told}." in ledger
+    shown = told.removesuffix(f", {counts['not run at this scale']} not run at this scale")
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    assert f"Of 133 claims {measured} are measured" in readme
+    assert f"{shown}." in readme
 
 
 def test_a_paper_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
