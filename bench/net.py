@@ -7,6 +7,7 @@ bench/results/net.json. Every node is a process of its own.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import resource
@@ -26,6 +27,7 @@ from bench.measure import RESULTS, machine_facts
 from bench.net_clients import RIVALS, serve_omen, serve_rival, server
 from bench.net_worker import Load, milliseconds_at
 from omen.interests import Interests
+from omen.net.broker import Origin
 from omen.net.forking import fork, plan_presets, preload
 from omen.net.running import run
 from omen.net.settings import NodeConfig
@@ -43,7 +45,7 @@ INTRODUCTION = (
     " the server shows and not its client library."
 )
 SYSTEMS = ("omen", *RIVALS)
-STEP, KEPT, LONGEST_STEPS = 4 / 3, 0.95, 24
+STEP, OFFERED, KEPT, LONGEST_STEPS = 4 / 3, 0.9, 0.95, 24
 WARM_S, MEASURE_S = 1.0, 2.5
 FIRST_DELIVERIES = {100: 12_000.0, 10_000: 3_000.0}  # a second, where the climb begins
 MESH_DEGREE = 6
@@ -109,6 +111,7 @@ class Sample:
     offered: float
     seconds: float
     published: int = 0
+    due: int = 0
     delivered: int = 0
     processor_s: float = 0.0
     latencies: Counter[int] = field(default_factory=Counter)
@@ -139,6 +142,7 @@ class Team:
         for child in self.children:
             told = child.hear()
             result.published += told.pop("published")
+            result.due += told.pop("due")
             result.delivered += told.pop("delivered")
             result.processor_s += told.pop("processor_s")
             result.latencies.update({int(bucket): count for bucket, count in told.pop("latencies").items()})
@@ -160,41 +164,61 @@ class Team:
     def end(self) -> None:
         for child in self.children:
             child.say("end")
+        for pid in {child.pid for child in self.children}:
+            os.waitpid(pid, 0)
         for child in self.children:
-            os.waitpid(child.pid, 0)
             os.close(child.commands)
             os.close(child.answers)
 
 
-def start_child(serve: Any, folder: Path, name: str, **sockets: Any) -> Child:
-    commands_out, commands_in = os.pipe()
-    answers_out, answers_in = os.pipe()
-    pid = fork(lambda: run(serve(commands_out, answers_in)), folder / name, **sockets)
-    os.close(commands_out)
-    os.close(answers_in)
-    return Child(pid, commands_in, answers_out)
+def start_children(serves: Sequence[Any], log: Path, strangers: Sequence[Origin] = ()) -> list[Child]:
+    """One process for some clients, each with a pipe of its own."""
+    pipes = [(os.pipe(), os.pipe()) for _ in serves]
+
+    async def serve() -> None:
+        await asyncio.gather(
+            *(one(commands[0], answers[1]) for one, (commands, answers) in zip(serves, pipes, strict=True))
+        )
+
+    pid = fork(lambda: run(serve()), log, origins=strangers)
+    for commands, answers in pipes:
+        os.close(commands[0])
+        os.close(answers[1])
+    return [Child(pid, commands[1], answers[0]) for commands, answers in pipes]
 
 
-def start_team(scene: Scene, system: str, payload: int, folder: Path, place: tuple[int, int] | None) -> Team:
+def start_team(
+    scene: Scene, system: str, payload: int, folder: Path, place: tuple[int, int] | None, processes: int
+) -> Team:
+    """`processes`: over so many the nodes are spread evenly, 0 for one each."""
     nodes = scene.interests.nodes.tolist()
-    loads = [
-        Load(scene.topics_of(code) if code in scene.publishers else [], payload, code) for code in range(len(nodes))
-    ]
+    groups = [range(start, len(nodes), processes) for start in range(processes)] if processes else None
+    groups = groups or [range(code, code + 1) for code in range(len(nodes))]
+    loads = {code: make_load(scene, code, payload, leads=code == group[0]) for group in groups for code in group}
+    children: dict[int, Child] = {}
     if system == "omen":
         configs = [NodeConfig(name=node, topics=tuple(scene.topics_of(code))) for code, node in enumerate(nodes)]
         origins = plan_presets(scene.overlay, configs)
-        children = [
-            start_child(partial(serve_omen, config, origin, load), folder, config.name, origin=origin, origins=origins)
-            for config, origin, load in zip(configs, origins, loads, strict=True)
-        ]
-        return Team(scene, children, None)
+        for group in groups:
+            serves = [partial(serve_omen, configs[code], origins[code], loads[code]) for code in group]
+            strangers = [origin for code, origin in enumerate(origins) if code not in group]
+            children.update(zip(group, start_children(serves, folder / nodes[group[0]], strangers), strict=True))
+        for origin in origins:
+            origin.socket.close()
+        return Team(scene, [children[code] for code in range(len(nodes))], None)
     assert place is not None
     port, pid = place
-    children = [
-        start_child(partial(serve_rival, RIVALS[system], port, scene.topics_of(code), loads[code]), folder, node)
-        for code, node in enumerate(nodes)
-    ]
-    return Team(scene, children, pid)
+    for group in groups:
+        serves = [partial(serve_rival, RIVALS[system], port, scene.topics_of(code), loads[code]) for code in group]
+        children.update(zip(group, start_children(serves, folder / nodes[group[0]]), strict=True))
+    return Team(scene, [children[code] for code in range(len(nodes))], pid)
+
+
+def make_load(scene: Scene, code: int, payload: int, leads: bool) -> Load:
+    topics = scene.interests.topics_of(code).tolist() if code in scene.publishers else []
+    names = [str(scene.interests.topics[topic]) for topic in topics]
+    others = [int(scene.interests.subscribers_of(topic).size) - 1 for topic in topics]
+    return Load(names, others, payload, code, leads)
 
 
 def copies(scene: Scene) -> float:
@@ -215,7 +239,7 @@ def climb(team: Team, payload: int) -> tuple[Sample, Sample]:
     best: Sample | None = None
     for _ in range(LONGEST_STEPS):
         found = team.sample(rate)
-        kept = found.published >= KEPT * rate * found.seconds and found.delivered >= KEPT * found.published * each
+        kept = found.published >= OFFERED * rate * found.seconds and found.delivered >= KEPT * found.due
         print(f"  {rate:9.0f}/s offered: {_line(found)}{'' if kept else '  (not kept)'}", file=sys.stderr, flush=True)
         if not kept:
             break
@@ -235,24 +259,26 @@ def _line(found: Sample) -> str:
     return f"{found.delivered / found.seconds:9.0f} deliveries/s, p50 {p50:.1f} ms, p99 {p99:.1f} ms, {extra}"
 
 
-def measure(scene_name: str, system: str, payload: int) -> dict[str, Any] | None:
+def measure(scene_name: str, system: str, payload: int, processes: int = 0) -> dict[str, Any] | None:
     """One line of the table; None where the server is not installed."""
     scene = make_scene(scene_name)
     preload()
     before = machine_facts()
     with tempfile.TemporaryDirectory() as folder:
         if system == "omen":
-            team = start_team(scene, system, payload, Path(folder), None)
+            team = start_team(scene, system, payload, Path(folder), None, processes)
             best, half = _climb_and_end(team, payload)
         else:
             with server(system) as place:
                 if place is None:
                     return None
-                best, half = _climb_and_end(start_team(scene, system, payload, Path(folder), place), payload)
+                team = start_team(scene, system, payload, Path(folder), place, processes)
+                best, half = _climb_and_end(team, payload)
     return {
         "scene": scene.name,
         "system": system,
         "payload": payload,
+        "processes": processes or len(scene.interests.nodes),
         "deliveries_per_s": best.delivered / best.seconds,
         "processor_us": best.processor_s / max(best.delivered, 1) * 1e6,
         "p50_ms": milliseconds_at(half.latencies, 0.5),
@@ -282,9 +308,9 @@ def keep(rows: Sequence[dict[str, Any]]) -> None:
     path = RESULTS / "net.json"
     RESULTS.mkdir(exist_ok=True)
     known = json.loads(path.read_text())["live"] if path.exists() else []
-    keys = {(row["scene"], row["system"], row["payload"]) for row in rows}
-    merged = [row for row in known if (row["scene"], row["system"], row["payload"]) not in keys] + list(rows)
-    merged.sort(key=lambda row: (row["scene"], row["payload"], SYSTEMS.index(row["system"])))
+    keys = {_key(row) for row in rows}
+    merged = [row for row in known if _key(row) not in keys] + list(rows)
+    merged.sort(key=_key)
     found = {
         "title": TITLE,
         "introduction": INTRODUCTION,
@@ -295,11 +321,16 @@ def keep(rows: Sequence[dict[str, Any]]) -> None:
     path.write_text(json.dumps(found, indent=1) + "\n")
 
 
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["scene"], row["payload"], -row["processes"], SYSTEMS.index(row["system"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scene", action="append", choices=SCENES)
     parser.add_argument("--system", action="append", choices=SYSTEMS)
     parser.add_argument("--payload", action="append", type=int)
+    parser.add_argument("--processes", type=int, default=0, help="spread the nodes over so many (0: one each)")
     parser.add_argument("--dry", action="store_true", help="measure and print, keep nothing")
     told = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -309,12 +340,12 @@ def main() -> int:
         for payload in told.payload or (100, 10_000):
             for system in told.system or SYSTEMS:
                 print(f"{scene}, {payload} B, {system}", file=sys.stderr, flush=True)
-                row = measure(scene, system, payload)
+                row = measure(scene, system, payload, told.processes)
                 if row is not None:
                     rows.append(row)
                     print(json.dumps(row), flush=True)
-    if not told.dry:
-        keep(rows)
+                    if not told.dry:
+                        keep(rows)
     return 0
 
 

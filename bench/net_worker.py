@@ -13,7 +13,7 @@ import os
 import random
 import struct
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,11 +57,16 @@ def milliseconds_at(counts: dict[int, int], share: float) -> float:
 
 @dataclass
 class Load:
-    """Which topics this process publishes on, and how large."""
+    """Which topics to publish on, to how many others each goes, and how large.
+
+    `leads`: the first of those that share a process, who tells its processor time.
+    """
 
     topics: list[str]
+    copies: list[int]
     payload: int
     seed: int
+    leads: bool = True
 
 
 class Worker:
@@ -75,6 +80,7 @@ class Worker:
         self._rate = 0.0
         self.latencies = Latencies()
         self.published = 0
+        self.due = 0
         self._since = time.process_time()
         self._before: dict[str, Any] = {}
 
@@ -94,7 +100,7 @@ class Worker:
             if line[0] == "rate":
                 self._rate = float(line[1])
             elif line[0] == "count":
-                self.latencies, self.published = Latencies(), 0
+                self.latencies, self.published, self.due = Latencies(), 0, 0
                 self._since, self._before = time.process_time(), self._facts()
             elif line[0] == "tell":
                 os.write(answers, json.dumps(self._tell()).encode() + b"\n")
@@ -107,8 +113,9 @@ class Worker:
         return {
             "delivered": self.latencies.count,
             "published": self.published,
+            "due": self.due,
             "latencies": self.latencies.counts,
-            "processor_s": time.process_time() - self._since,
+            "processor_s": time.process_time() - self._since if self._load.leads else 0.0,
             **{name: value - self._before.get(name, 0) for name, value in now.items()},
         }
 
@@ -124,11 +131,9 @@ class Worker:
             now = time.monotonic()
             due = max(due, now - BEHIND_S)
             while due <= now:
-                topic = topics[self._random.randrange(len(topics))]
-                await self._speaker.publish(topic, STAMP.pack(time.monotonic_ns(), self._load.seed) + filler)
+                number = self._random.randrange(len(topics))
+                await self._speaker.publish(topics[number], STAMP.pack(time.monotonic_ns(), self._load.seed) + filler)
                 self.published += 1
+                self.due += self._load.copies[number]
                 due += 1 / self._rate
             await asyncio.sleep(max(due - time.monotonic(), TICK_S))
-
-
-Serve = Callable[[int, int], Awaitable[None]]
