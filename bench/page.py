@@ -84,7 +84,7 @@ def _live_lines(found: dict[str, Any]) -> Iterator[str]:
         f"Links a node in the 40-node overlay: {links['omen']:.1f} on average, {links['omen_most']:.0f} at most; with"
         f" a mesh of 6 for each topic {links['meshes']:.1f} and {links['meshes_most']:.0f}.\n"
     )
-    yield "| | processes | payload | system | deliveries a second | processor each | p50 | p99 | duplicates each | load |"
+    yield "| | processes | payload | system | deliveries a second | processor each | p50 | p99 | duplicates | load |"
     yield "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for row in found["live"]:
         duplicates = "" if row["duplicates"] is None else f"{row['duplicates']:.3f}"
