@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.messages import Descriptor, Digest, Ref
@@ -74,7 +75,7 @@ class Book:
         self.version += 1
         if known is not None and known.topics == descriptor.topics:
             return False
-        self.topic_sets[ref.id] = frozenset(descriptor.topics)
+        self.topic_sets[ref.id] = topic_set(descriptor.topics)
         return True
 
     def lacks(self, digest: Digest) -> bool:
@@ -97,6 +98,12 @@ class Book:
         keep = set(useful)
         for node in [node for node in self.known if node not in keep]:
             self.forget(node)
+
+
+@lru_cache(maxsize=4096)
+def topic_set(topics: tuple[Topic, ...]) -> frozenset[Topic]:
+    """The topics as a set: one for all nodes of a process that know the same list."""
+    return frozenset(topics)
 
 
 def is_newer(one: Digest, other: Digest) -> bool:
