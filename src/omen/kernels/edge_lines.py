@@ -31,7 +31,7 @@ def skip_blanks(text: Bytes, place: int, end: int) -> int:
 
 
 @compiled()
-def read_number(text: Bytes, place: int, end: int) -> tuple[int, int]:
+def read_number(text: Bytes, place: int, end: int) -> tuple[np.int64, int]:
     """(the number that begins here, where it ends); it ends where it begins if there is none, or one too long."""
     start = place
     minus = place < end and text[place] == _MINUS
@@ -42,7 +42,7 @@ def read_number(text: Bytes, place: int, end: int) -> tuple[int, int]:
         number = number * 10 + np.int64(text[place] - _ZERO)
         place += 1
     if place == first or (place < end and _ZERO <= text[place] <= _NINE):
-        return 0, start
+        return np.int64(0), start
     return (-number if minus else number), place
 
 

@@ -38,7 +38,7 @@ def explain(error: BaseException) -> OmenError:
     """What a failed Spark job means to the user."""
     text = str(error)
     found = _FILE.search(text)
-    where = _plain_path(found[0]) if found else "the input"
+    where = _plain_path(found[0].rstrip(".")) if found else "the input"
     if "PATH_NOT_FOUND" in text or "FileNotFoundException" in text or "does not exist" in text:
         return InvalidTable(f"{where}: there is no such file")
     if "EOFException" in text or "Unexpected end of input stream" in text:

@@ -43,29 +43,40 @@ def stage_progress(session: SparkSession) -> Iterator[None]:
     finally:
         over.set()
         watcher.join(timeout=2 * _EVERY_S)
-        line.clear()
+        line.close()
 
 
 class _Line:
-    """One line that is written over."""
+    """One line that is written over; after `close` it stays clear, whoever is late to write it."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
         self._shown = False
+        self._closed = False
+        self._turn = threading.RLock()
 
     def show(self, done: int, total: int) -> None:
         if total == 0 or time.monotonic() - self._since < _PATIENCE_S:
             return
         filled = _WIDTH * done // total
-        sys.stderr.write(f"\r\x1b[K{_what} [{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total} tasks")
-        sys.stderr.flush()
-        self._shown = True
+        with self._turn:
+            if self._closed:
+                return
+            sys.stderr.write(f"\r\x1b[K{_what} [{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total} tasks")
+            sys.stderr.flush()
+            self._shown = True
 
     def clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-        self._shown = False
+        with self._turn:
+            if self._shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+            self._shown = False
+
+    def close(self) -> None:
+        with self._turn:
+            self.clear()
+            self._closed = True
 
 
 def _stage_counts(session: SparkSession) -> Callable[[], tuple[int, int]]:
@@ -98,4 +109,4 @@ def _watch_server(session: Any, line: _Line) -> Iterator[None]:
         yield
     finally:
         session.removeProgressHandler(handle)
-        line.clear()
+        line.close()

@@ -26,7 +26,8 @@ from omen.errors import InvalidTable
 from omen.pipeline.line_readers import LineReader
 from omen.tables.csv_parts import TOO_FEW_FIELDS, TOO_MANY_FIELDS
 from omen.tables.json_lines import NOT_A_LABEL, NOT_JSON
-from omen.tables.raw import NOT_TEXT, missing
+from omen.tables.parts import shown
+from omen.tables.raw import NOT_TEXT, REPLACED, missing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -161,8 +162,10 @@ def require_columns(names: list[str], columns: Sequence[str], path: str) -> None
     for column in columns:
         if names.count(column) > 1:
             raise InvalidTable(f"{path}: has the column {column!r} twice")
+        if column not in names and any(not name.isprintable() or REPLACED in name for name in names):
+            raise InvalidTable(f"{path}: is neither Parquet nor text with a header")
         if column not in names:
-            raise InvalidTable(f"{path}: no column {column!r}: it has {', '.join(names)}")
+            raise InvalidTable(f"{path}: no column {column!r}: it has {shown(', '.join(names))}")
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
