@@ -19,7 +19,8 @@ def members_for_join(
     `gone`: those that did not answer before.
     """
     candidates = {node: has for node, has in book.topic_sets.items() if node != newcomer and node not in gone}
-    candidates[book.id] = frozenset(book.me.topics)
+    if book.id not in gone:
+        candidates[book.id] = frozenset(book.me.topics)
     known = {node: descriptor for node in candidates if (descriptor := book.get(node)) is not None}
     weights = {node: len(known[node].neighbours) if node in known else 0 for node in candidates}
     chosen = build_backups(topics, candidates, weights, max(1, config.coverage), config.backups, randomness)

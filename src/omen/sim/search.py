@@ -7,10 +7,12 @@ file, if wished, so that a search that was stopped goes on where it was.
 from __future__ import annotations
 
 import json
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,6 +31,7 @@ __all__ = ["draw_scenario"]
 DRAWS: dict[str, Callable[[int], Scenario]] = {"within": draw_within, "beyond": draw_beyond, "plain": draw_scenario}
 
 
+PATIENCE_S = 90.0
 HASTY = BoundsSpec(whole_s=7.0, handled_s=9.0, idle_s=12.0)
 
 
@@ -73,7 +76,8 @@ def run_world(search: Search, seed: int) -> World:
     started = time.process_time()
     scenario = search.scenario(seed)
     try:
-        outcome = run_scenario_once(scenario, seed, search.kind)
+        with time_limit(PATIENCE_S):
+            outcome = run_scenario_once(scenario, seed, search.kind)
     except Exception as error:  # a bug is what is looked for, of whatever sort
         complaint = f"raised {type(error).__name__}: {error}"
         return World(seed, False, False, len(scenario.events), 0, 0, 0, 0, time.process_time() - started, (complaint,))
@@ -89,6 +93,25 @@ def run_world(search: Search, seed: int) -> World:
         round(time.process_time() - started, 3),
         tuple(outcome.complaints()[:6]) or (() if outcome.settled else ("never came to rest",)),
     )
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError after so much processor time, where the system can: a node that never answers is a bug too."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"not done after {seconds:g} s of processor time")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def is_split(outcome: Outcome) -> bool:
@@ -140,7 +163,8 @@ def shrink_world(search: Search, world: World) -> Shrunk:
 
     def fails(scenario: Scenario, seed: int) -> bool:
         try:
-            outcome = run_scenario_once(scenario, seed, search.kind, hasty=True)
+            with time_limit(PATIENCE_S):
+                outcome = run_scenario_once(scenario, seed, search.kind, hasty=True)
         except Exception:
             return not world.split
         return is_split(outcome) if world.split else not outcome.went_well or not outcome.settled

@@ -11,8 +11,8 @@ import msgspec
 
 from omen.sim.scenario import EventSpec, Name, NetworkSpec, Scenario
 
-SEEDS_TRIED = 3
-RUNS_AT_MOST = 1200
+SEEDS_TRIED = (2, 8)
+RUNS_AT_MOST = 1500
 
 Fails = Callable[[Scenario, int], bool]
 
@@ -32,21 +32,26 @@ def shrink(scenario: Scenario, seed: int, fails: Fails, runs_at_most: int = RUNS
     In passes over bursts, nodes, events and topics, large parts first, until one changes nothing (as ddmin does).
     """
     best = Shrunk(scenario, seed)
-    before = None
-    while before != best.scenario and best.runs < runs_at_most:
-        before = best.scenario
+    tried: tuple[Scenario, int] | None = None
+    seeds = SEEDS_TRIED[0]
+    while best.runs < runs_at_most:
+        if tried == (best.scenario, seeds):
+            if seeds == SEEDS_TRIED[-1]:
+                break
+            seeds = SEEDS_TRIED[-1]  # nothing more to be had: look closer
+        tried = (best.scenario, seeds)
         for change in _changes(best.scenario):
             candidate = change(best.scenario)
             if candidate == best.scenario or best.runs >= runs_at_most:
                 continue
-            found = _try(candidate, seed, fails, best)
+            found = _try(candidate, range(seed, seed + seeds), fails, best)
             if found is not None:
                 best.scenario, best.seed = candidate, found
     return best
 
 
-def _try(candidate: Scenario, seed: int, fails: Fails, best: Shrunk) -> int | None:
-    for other in dict.fromkeys((best.seed, *range(seed, seed + SEEDS_TRIED))):
+def _try(candidate: Scenario, seeds: Iterable[int], fails: Fails, best: Shrunk) -> int | None:
+    for other in dict.fromkeys((best.seed, *seeds)):
         best.runs += 1
         if fails(candidate, other):
             return other
