@@ -63,7 +63,7 @@ def _by_rule(found: Results, effort: Effort) -> Drawing:
     panels = _evolving(found, effort, [(PRIMAL_DUAL, {}), (GREEDY, {"backups": GREEDY})])
     panels[0] = _with_paper(panels[0], PaperValue("greedy, 84", 84.0, float(effort.rounds)))
     caption = (
-        "A join or a leave a round: with greedy backups the same nodes take all the repairs, and their degree grows."
+        "A join or a leave a round: with greedy backups few nodes take most of the repairs, and their degree grows."
     )
     return Drawing("shadows-fig4", "Shadows, Fig. 4: degrees under churn by backup rule", caption, tuple(panels))
 
@@ -73,7 +73,7 @@ def _by_coverage(found: Results, effort: Effort) -> Drawing:
     ends = zip((31, 25, 24), ("1", "2", "3 and 4"), strict=True)
     paper = [PaperValue(f"lambda {name}, {value}", float(value), float(effort.rounds)) for value, name in ends]
     panels[0] = _with_paper(panels[0], *paper)
-    caption = "More covers of its topics among a node's backups keep the maximum degree lower."
+    caption = "More covers of its topics among a node's backups bring the average degree down."
     return Drawing("shadows-fig5", "Shadows, Fig. 5: degrees under churn by coverage", caption, tuple(panels))
 
 
