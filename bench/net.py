@@ -256,7 +256,9 @@ def climb(team: Team, payload: int) -> tuple[Sample, Sample]:
 def _line(found: Sample) -> str:
     p50, p99 = (milliseconds_at(found.latencies, share) for share in (0.5, 0.99))
     extra = ", ".join(f"{name} {count}" for name, count in found.others.items() if count)
-    return f"{found.delivered / found.seconds:9.0f} deliveries/s, p50 {p50:.1f} ms, p99 {p99:.1f} ms, {extra}"
+    each = found.processor_s / max(found.delivered, 1) * 1e6
+    rate = found.delivered / found.seconds
+    return f"{rate:9.0f} deliveries/s, {each:.0f} us each, p50 {p50:.1f} ms, p99 {p99:.1f} ms, {extra}"
 
 
 def measure(scene_name: str, system: str, payload: int, processes: int = 0) -> dict[str, Any] | None:

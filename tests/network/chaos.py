@@ -31,7 +31,7 @@ from omen.workloads import generate_interests
 from .member import Task, be_member
 from .verdict import Verdict, judge
 
-MEND_PATIENCE_S = 60.0
+MEND_PATIENCE_S = 180.0
 
 
 @dataclass
@@ -252,17 +252,15 @@ class Chaos:
         for process in self.alive.values():
             os.kill(process.pid, signal.SIGUSR1)
         self.wait_until_mended()
-        self.wait_until_quiet()
+        self.wait_until_whole()
 
-    def wait_until_quiet(self, patience_s: float = 30.0) -> None:
-        """Until nothing was delivered anywhere for some seconds."""
+    def wait_until_whole(self, patience_s: float = 180.0) -> None:
+        """Until the logs, which are written twice a second, lack nothing: what is under way may take its time."""
         deadline = time.monotonic() + patience_s
-        before, since = -1, time.monotonic()
-        while time.monotonic() < deadline and time.monotonic() - since < 3.0:
-            now = sum(node["delivered"] for node in self.look().values())
-            if now != before:
-                before, since = now, time.monotonic()
-            time.sleep(0.25)
+        while time.monotonic() < deadline:
+            time.sleep(1.0)
+            if not judge((process.log for process in self.alive.values()), ended=False).lost:
+                return
 
     def wait_for_end(self, patience_s: float = 30.0) -> None:
         deadline = time.monotonic() + patience_s

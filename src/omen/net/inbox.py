@@ -52,7 +52,7 @@ class Inbox:
         self._items: deque[Message | Gap] = deque()
         self._bytes = 0
         self._overflow: dict[Stream, Gap] = {}
-        self._filled = asyncio.Event()
+        self._waiters: list[asyncio.Future[None]] = []
         self._is_closed = False
         self.overflowed = 0
 
@@ -65,13 +65,13 @@ class Inbox:
             self._miss(message)
             return
         self._bytes += len(message.payload)
-        if not items:
-            self._filled.set()
         items.append(message)
+        if self._waiters:
+            self._wake()
 
     def put_gap(self, gap: Gap) -> None:
         self._items.append(gap)
-        self._filled.set()
+        self._wake()
 
     def _miss(self, message: Message) -> None:
         self.overflowed += 1
@@ -87,7 +87,13 @@ class Inbox:
     def close(self) -> None:
         """Nothing more comes: whoever waits is let go once all is taken."""
         self._is_closed = True
-        self._filled.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def take(self) -> AsyncIterator[Message | Gap]:
         """Everything as it comes, until the inbox is closed."""
@@ -101,5 +107,6 @@ class Inbox:
                 yield item
             if self._is_closed:
                 return
-            self._filled.clear()
-            await self._filled.wait()
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
