@@ -36,7 +36,7 @@ HARSH = (*TROUBLES, "aimed", "aimed", "aimed", "pause", "suspect", "flap")
 class Draft:
     """Draws one world: who is there, and what happens, at most L things at a time."""
 
-    troubles = TROUBLES
+    troubles: tuple[str, ...] = TROUBLES
     bursts = BURSTS
 
     def __init__(self, random: Random, topics: tuple[int, int], nodes: tuple[int, int]) -> None:
