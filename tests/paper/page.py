@@ -75,7 +75,7 @@ def _paper_lines(title: str, those: list[Claim], paper: ModuleType, found: dict[
     if deviating:
         yield "What does not reproduce, and why, as far as we know:\n"
     for claim, measured in deviating:
-        yield f"- **{claim.id}**: paper {claim.shown}, ours {measured.shown}. {paper.DEVIATIONS[claim.id].reason}"
+        yield f"- **{claim.id}**: paper {claim.shown}, ours {measured.shown}. {_reason(paper, claim)}"
     yield ""
     for table in found.get("tables", []):
         yield f"{table['title']}:\n"
@@ -83,6 +83,11 @@ def _paper_lines(title: str, those: list[Claim], paper: ModuleType, found: dict[
         yield _row(("---",) * len(table["header"]))
         yield from (_row(tuple(cells)) for cells in table["rows"])
         yield ""
+
+
+def _reason(paper: ModuleType, claim: Claim) -> str:
+    known = paper.DEVIATIONS.get(claim.id)
+    return known.reason if known is not None else "Not looked into yet."
 
 
 def _effort(effort: dict[str, Any]) -> str:
