@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyspark
@@ -23,7 +24,8 @@ from omen.tables import read_workload, write_workload
 
 SPARK_BIN = Path(pyspark.__file__).parent / "bin"
 SUBMIT = (str(SPARK_BIN / "spark-submit"), "--master", "local[1]", "--conf", "spark.ui.enabled=false")
-SUBMIT += ("--conf", "spark.sql.shuffle.partitions=2")
+SUBMIT += ("--conf", "spark.sql.shuffle.partitions=2", "--driver-memory", "1g")
+SUBMIT += ("--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC")  # a faster start, a slower peak
 EDGES = "1 2\n2 3\n3 1\n4 4\n"
 CONNECT_PARTS = ("grpc", "grpc_status", "google", "zstandard")
 
@@ -182,30 +184,22 @@ def test_the_same_command_runs_against_a_connect_server(connect_server: str, tmp
     assert read_workload(tmp_path / "w").interests.pairs() == [(1, 2), (2, 3), (3, 1)]
 
 
-SLOW_WRITE = """
-import sys, time
-from omen.pipeline.folders import write_workload_folder
-from omen.pipeline.session import SparkOptions, spark_session
-
-def slowly(batches):
-    for batch in batches:
-        yield batch
-        time.sleep(300)
-
-with spark_session(SparkOptions(master="local[2]", quick_start=True)) as spark:
-    rows = spark.range(10).selectExpr("id as node", "id as topic")
-    slow = rows.mapInArrow(slowly, "node long, topic long")
-    write_workload_folder(sys.argv[1], slow, rows.select("node"), {})
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
-def test_a_stopped_driver_leaves_the_previous_output_whole(tmp_path: Path, stop: signal.Signals) -> None:
+def test_a_stopped_command_leaves_the_previous_output_whole_and_nothing_behind(
+    tmp_path: Path, stop: signal.Signals
+) -> None:
     folder = tmp_path / "w"
     write_workload(folder, Interests.from_pairs([(1, 2)]), {})
+    code = "from omen.cli.main import main; import sys; sys.exit(main(sys.argv[1:]))"
+    words = ["workload", "synth", "--nodes", "100000000", "--topics", "1000", "--sizes", "20", "--engine", "spark"]
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_WRITE, str(folder)], env=environment(), stderr=subprocess.DEVNULL
+        [sys.executable, "-c", code, *words, "--partitions", "200", "--out", str(folder)],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         for _ in range(600):
@@ -214,10 +208,25 @@ def test_a_stopped_driver_leaves_the_previous_output_whole(tmp_path: Path, stop:
             time.sleep(0.2)
         assert process.poll() is None
         process.send_signal(stop)
-        process.wait(timeout=120)
+        said = process.communicate(timeout=120)[1]
+        assert is_gone(process.pid)
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert read_workload(folder).interests.pairs() == [(1, 2)]
     if stop == signal.SIGINT:
+        assert process.returncode == 130
+        assert said == ""
         assert not list(tmp_path.glob(".w.*"))
+
+
+def is_gone(group: int) -> bool:
+    """Whether every process of the group, Spark's among them, ends within some seconds."""
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.2)
+    return False

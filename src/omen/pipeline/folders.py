@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omen.pipeline.session import cancel_jobs
 from omen.tables import replace_folder
 from omen.tables.writing import json_text
 
@@ -59,7 +60,11 @@ def _count(spark: SparkSession, folder: Path) -> dict[str, int]:
 
 
 def _write_parts(frame: DataFrame, folder: Path) -> None:
-    frame.write.mode("append").options(**_encoding(frame)).parquet(folder.resolve().as_uri())
+    try:
+        frame.write.mode("append").options(**_encoding(frame)).parquet(folder.resolve().as_uri())
+    except KeyboardInterrupt:
+        cancel_jobs(frame.sparkSession)  # or they put files back into a folder that is being removed
+        raise
 
 
 def _encoding(frame: DataFrame) -> dict[str, str]:

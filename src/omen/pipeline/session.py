@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import logging
 import os
 import shlex
 import signal
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _PARTITIONS_A_CORE = 8
+_CANCEL_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -57,21 +61,28 @@ def spark_session(options: SparkOptions | None = None) -> Iterator[SparkSession]
             yield active
             return
         with ExitStack() as stack:
+            stack.enter_context(_keeping_interrupts())
             session = _start(options, stack)
+            _interrupt_quietly()
             stack.callback(_stop, session)
             with stage_progress(session) if options.shows_stages else nullcontext():
-                try:
-                    yield session
-                except KeyboardInterrupt:
-                    if is_connect(session):
-                        session.interruptAll()
-                    raise
+                yield session
 
 
 def require_spark() -> None:
     """Refuse, in one line, where pyspark is not installed; the modules that read and write need it to be imported."""
     if importlib.util.find_spec("pyspark") is None:
         raise MissingDependency("this needs Spark: install it with pip install 'omen-overlay[spark]'")
+
+
+def cancel_jobs(session: SparkSession) -> None:
+    """Ends what an interrupted session still runs, and waits for it some seconds: tasks would go on writing files.
+
+    From a thread of its own: the interrupted call still waits for its answer on the connection of this one.
+    """
+    canceller = threading.Thread(target=_cancel, args=(session,))
+    canceller.start()
+    canceller.join()
 
 
 def is_connect(session: SparkSession) -> bool:
@@ -207,17 +218,63 @@ def _start_up_noise(verbose: bool) -> Iterator[BinaryIO | None]:
 
 
 def _stop(session: SparkSession) -> None:
-    """Stops the session; a second Ctrl-C cannot leave a half-stopped JVM behind."""
+    """Stops the session, as `cancel_jobs` does; a second Ctrl-C cannot leave a half-stopped JVM behind."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     except ValueError:  # not in the main thread
         before = None
     try:
-        with suppress(Exception):  # a server or JVM that is gone already is stopped
-            session.stop()
+        stopper = threading.Thread(target=_cancel_and_stop, args=(session,))
+        stopper.start()
+        stopper.join()
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
+
+
+def _cancel_and_stop(session: SparkSession) -> None:
+    _cancel(session)
+    with suppress(Exception):  # a server or JVM that is gone already is stopped
+        session.stop()
+
+
+def _cancel(session: SparkSession) -> None:
+    with suppress(Exception):
+        if is_connect(session):
+            session.interruptAll()
+            return
+        session.sparkContext.cancelAllJobs()
+        tracker = session.sparkContext._jsc.sc().statusTracker()
+        patience = time.monotonic() + _CANCEL_S
+        while time.monotonic() < patience and any(one.numRunningTasks() for one in tracker.getExecutorInfos()):
+            time.sleep(0.05)
+
+
+@contextmanager
+def _keeping_interrupts() -> Iterator[None]:
+    """Puts back what Ctrl-C did, and what is logged, before the session."""
+    before, disabled = signal.getsignal(signal.SIGINT), logging.root.manager.disable
+    try:
+        yield
+    finally:
+        logging.disable(disabled)
+        with suppress(ValueError, TypeError):  # not in the main thread; not set from Python
+            signal.signal(signal.SIGINT, before)
+
+
+def _interrupt_quietly() -> None:
+    """Takes back pyspark's own answer to Ctrl-C, which calls the JVM amid another call.
+
+    py4j logs every call that is interrupted with all its frames: nobody who presses Ctrl-C asked for them.
+    """
+
+    def interrupt(*_: object) -> None:
+        logging.disable(logging.CRITICAL)
+        raise KeyboardInterrupt
+
+    with suppress(ValueError):  # not in the main thread
+        if callable(signal.getsignal(signal.SIGINT)):
+            signal.signal(signal.SIGINT, interrupt)
 
 
 def _submit_arguments() -> dict[str, str]:
