@@ -8,7 +8,7 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from omen.design import ALGORITHMS, resolve_options
@@ -267,7 +267,7 @@ class Churn:
 
     def __init__(self, nodes: int = 200, topics: int = 40, every: Time = SECOND // 2, seed: int = 0) -> None:
         interests = generate_interests(nodes, topics, "uniform", "uniform:2:6", seed)
-        config = replace(Config(), gossip_period=4 * SECOND)
+        config = Config(coverage=1, ready_rounds=3, gossip_period=4 * SECOND)
         self.world, self.population = start_world(interests, config, seed, told=True)
         self.world.run_until(30 * SECOND)
         self.topics = [f"t{topic}" for topic in range(topics)]
