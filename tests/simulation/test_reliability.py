@@ -123,8 +123,8 @@ def test_the_audit_costs_a_few_bytes_a_second_while_all_is_well() -> None:
 
 
 def test_churn_leaves_nothing_behind() -> None:
-    churn = Churn(40, 20, every=SECOND)
-    samples = list(churn.run(360, 60))
+    churn = Churn(30, 15, every=SECOND)
+    samples = list(churn.run(240, 40))
     early, late = samples[1:3], samples[-2:]
     assert not any(sample.split for sample in samples)
     assert fmean(sample.state_bytes for sample in late) < 1.1 * fmean(sample.state_bytes for sample in early)
