@@ -31,3 +31,10 @@ def test_the_hole_heals_with_its_remedy(hole: str, seed: int) -> None:
 def test_the_hole_splits_a_topic_without_its_remedy(hole: str, remedy: str, seed: int) -> None:
     outcome = run_scenario(read_scenario(SCENARIOS / f"hole-{hole}.toml").without(remedy), seed)
     assert outcome.broken == ["t"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_neighbours_that_give_the_same_topic_up_do_not_count_on_each_other(seed: int) -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / "two-give-up-a-topic.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled

@@ -55,13 +55,15 @@ class Reporter:
         self._config = config
         self._out = out
         self.owners: dict[NodeId, Owner] = {}
-        self._searched: set[NodeId] = set()
+        self._searched: set[NodeId] = set()  # in this period
+        self._searching: set[NodeId] = set()
 
     def next_period(self) -> None:
         """Tell every rendezvous. One that has been silent for long is looked for anew."""
         for node in [node for node, owner in self.owners.items() if owner.silent >= SILENT_PERIODS]:
             del self.owners[node]
         self._searched.clear()
+        self._searching.clear()
         self.report(everybody=True)
 
     def report(self, everybody: bool = False) -> None:
@@ -101,13 +103,14 @@ class Reporter:
         return 0 < clockwise(first, place) <= clockwise(first, last)
 
     def _search(self, place: NodeId) -> None:
-        """A few at a time; what is found may answer for places that are still to be looked for."""
-        if len(self._searched) < SEARCHES_AT_MOST and place not in self._searched:
+        """A few at a time, each once a period; what is found may answer for places that are still to be looked for."""
+        if len(self._searching) < SEARCHES_AT_MOST and place not in self._searched:
             self._searched.add(place)
+            self._searching.add(place)
             self._locator.search(place, ("audit", place), self._ring.members.values())
 
     def on_located(self, place: NodeId, successor: Ref | None) -> None:
-        self._searched.discard(place)
+        self._searching.discard(place)
         if successor is not None:
             self.owners.setdefault(successor.id, Owner(successor, (place - 1) & MASK))
             self.report()

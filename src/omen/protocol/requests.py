@@ -17,6 +17,7 @@ from omen.protocol.views import Views
 class Requests:
     """`open`: asked and not yet heard to be handled. `wanted`: this node's topics once everything is handled.
 
+    `count_on`: a neighbour's topics without those it is known to be giving up.
     A topic that is given up is carried until the gap is mended, as a link is made before another is broken.
     """
 
@@ -40,6 +41,7 @@ class Requests:
         self.open: dict[EventId, Arrive] = {}
         self.wanted = set(book.me.topics)
         self.departing = False
+        self.count_on: Callable[[NodeId], frozenset[Topic]] = book.topics_of
         self._version = 0
 
     def join(self) -> None:
@@ -86,7 +88,7 @@ class Requests:
         request = self.open.pop(event, None)
         if request is None:
             return False
-        if self._is_left_over(request, mended):
+        if self._is_left_over(request, mended) or self._counts_on_fading(request):
             self._version += 1
             self._ask(event.kind, self._version, (), request.dropped)
             return False
@@ -111,6 +113,14 @@ class Requests:
         return bool(self._ring.members) and any(
             self._shares(node, request.dropped) for node in self._links.links if node not in heard
         )
+
+    def _counts_on_fading(self, request: Arrive) -> bool:
+        """Of two neighbours that give the same topic up at once each repair counts on the other: the higher waits."""
+        if request.event.kind != "drop":
+            return False
+        dropped = frozenset(request.dropped)
+        lower = [node for node in self._links.links if node < self._book.id]
+        return any(dropped & (self._book.topics_of(node) - self.count_on(node)) for node in lower)
 
     def _shares(self, node: NodeId, topics: tuple[Topic, ...]) -> bool:
         return not self._book.topics_of(node).isdisjoint(topics)
