@@ -124,7 +124,8 @@ class Worker:
         due = time.monotonic()
         topics = self._load.topics
         while True:
-            if not self._rate or not topics:
+            rate = self._rate
+            if not rate or not topics:
                 await asyncio.sleep(TICK_S)
                 due = time.monotonic()
                 continue
@@ -135,5 +136,5 @@ class Worker:
                 await self._speaker.publish(topics[number], STAMP.pack(time.monotonic_ns(), self._load.seed) + filler)
                 self.published += 1
                 self.due += self._load.copies[number]
-                due += 1 / self._rate
+                due += 1 / rate
             await asyncio.sleep(max(due - time.monotonic(), TICK_S))

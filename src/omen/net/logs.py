@@ -9,6 +9,7 @@ import time
 from typing import Any, TextIO
 
 LOGGER = "omen.node"
+logging.getLogger(LOGGER).addHandler(logging.NullHandler())  # silent, unless an application or a command wants it
 
 
 class Log:
