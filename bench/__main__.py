@@ -1,4 +1,4 @@
-"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (design spidercast). `page` only writes it."""
+"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (all). `page` only writes it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ PARTS: dict[str, Callable[[], None]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (design spidercast)")
-    wanted = parser.parse_args().parts or ["design", "spidercast"]
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (all)")
+    wanted = parser.parse_args().parts or [name for name in PARTS if name != "page"]
     if unknown := [name for name in wanted if name not in PARTS]:
         parser.error(f"there is no {unknown[0]!r} (there are {', '.join(PARTS)})")
     for name in wanted:
