@@ -19,7 +19,7 @@ SPLITS = {
     "linked_losses_as_one": 17,
     "redo_unconfirmed": 8,
     "former_neighbours_report": 128,
-    "links_agreed_by_both": 19,
+    "links_agreed_by_both": 24,
 }
 """For each remedy a seed at which a world without it stayed split when this was written: where to look first."""
 
