@@ -29,6 +29,7 @@ class Course:
 
     megabytes: list[float] = field(default_factory=list)
     seconds: float = 0.0
+    cycles: int = 0
     failures: int = 0
 
     def growth(self, warm_up: float = 0.2) -> float:
@@ -58,7 +59,7 @@ async def come_and_go(cluster: str, name: str, contact: str, number: int) -> boo
         await broker.stop()
 
 
-async def course(cycles: int) -> Course:
+async def course(cycles: int, minutes: float) -> Course:
     """Several small clusters side by side, in each one node after the other coming and going."""
     result = Course()
     begun = time.monotonic()
@@ -71,6 +72,9 @@ async def course(cycles: int) -> Course:
         ):
             readers = [asyncio.ensure_future(_read(broker)) for broker in (first, second)]
             for number in numbers:
+                if time.monotonic() - begun > 60 * minutes:
+                    break
+                result.cycles += 1
                 contact = (first, second)[number % 2].address
                 try:
                     result.failures += not await come_and_go(name, f"c{number % 97}", contact, number)
@@ -95,10 +99,11 @@ async def _read(broker: Broker) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cycles", type=int, default=10_000)
-    cycles = parser.parse_args().cycles
-    result = run(course(cycles))
+    parser.add_argument("--minutes", type=float, default=60.0, help="stop sooner after this")
+    told = parser.parse_args()
+    result = run(course(told.cycles, told.minutes))
     early, late = result.megabytes[len(result.megabytes) // 5], result.megabytes[-1]
-    print(f"{cycles} cycles in {result.seconds:.0f} s, {result.failures} failed")
+    print(f"{result.cycles} cycles in {result.seconds:.0f} s, {result.failures} failed")
     print(f"{early:.1f} MB after warming up, {late:.1f} MB at the end: {result.growth():+.1%}")
     return 0 if result.growth() <= 0.05 and not result.failures else 1
 
