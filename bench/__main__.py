@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from bench import design, mend, sim, spidercast
+from bench import design, mend, reliability, sim, spidercast
 from bench.measure import RESULTS, ROOT
 from bench.page import write_page
 
@@ -19,10 +19,17 @@ def measure_pipeline() -> None:
     subprocess.run(command, check=True, cwd=ROOT)
 
 
+def measure_net() -> None:
+    """Live nodes, next to the servers that are installed: minutes."""
+    subprocess.run([sys.executable, "-m", "bench.net"], check=True, cwd=ROOT)
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "design": design.measure,
     "mend": mend.measure,
     "pipeline": measure_pipeline,
+    "net": measure_net,
+    "reliability": lambda: reliability.measure([]),
     "sim": sim.measure,
     "spidercast": spidercast.measure,
     "page": lambda: None,

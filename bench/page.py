@@ -13,9 +13,9 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 INTRODUCTION = """\
 # Benchmarks
 
-What was measured, on which machine, and what was to be reached. `make bench` measures design again and writes this
-page; `.venv/bin/python -m bench PART` measures another part, and `python -m bench page` only writes the page, from the
-results kept in `bench/results`. Times are never part of the tests: a slow machine fails none.
+What was measured, on which machine, and what was to be reached. `make bench` measures all parts again, which
+takes an hour, and writes this page; `.venv/bin/python -m bench PART` measures one, and `python -m bench page` only
+writes the page, from the results kept in `bench/results`. Times are never part of the tests: a slow machine fails none.
 """
 
 BUSY = (
