@@ -153,6 +153,7 @@ class Coordinator:
             foreign.loss.topics.update(message.topics)
             foreign.loss.neighbours.update({ref.id: ref for ref in message.neighbours})
             foreign.inquirers[sender.id] = sender
+            self._stand_by(other)  # so that it is not kept for ever if nothing comes of it
             self._lead(linked, foreign.loss)
         else:
             self._stand_by(linked)
