@@ -29,6 +29,7 @@ from omen.protocol.outbox import Outbox
 from omen.protocol.ring import Ring
 from omen.protocol.views import Views
 
+JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
 WALKS_AT_MOST = 8
 
 
@@ -229,7 +230,7 @@ class Repairer:
         done without: all a repair loses by that is sight.
         """
         hops = self._config.halo_hops - 1
-        if mending.widened >= (hops if mending.centre is None else min(hops, 1)) or mending.walks:
+        if mending.widened >= (hops if mending.centre is None else JOIN_ROUNDS * hops) or mending.walks:
             return False
         mending.widened += 1
         strangers = mending.strangers()
