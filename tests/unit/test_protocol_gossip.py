@@ -7,7 +7,7 @@ import random
 from omen.protocol.book import Book
 from omen.protocol.config import Config
 from omen.protocol.events import Send
-from omen.protocol.gossip import LONGEST_REST, Gossip
+from omen.protocol.gossip import LINKS_BEHIND, LONGEST_REST, Gossip
 from omen.protocol.links import Links
 from omen.protocol.messages import Descriptor, Details, Digest, Message, Offer, Ref, Want
 from omen.protocol.outbox import Outbox
@@ -87,7 +87,19 @@ def test_what_was_of_no_use_is_looked_at_again_when_ring_or_links_have_changed()
     assert 600 in part.ring.members
 
 
-def test_newer_descriptors_of_those_known_are_always_asked_for() -> None:
+def test_of_a_backup_a_few_changes_of_links_may_be_missed() -> None:
+    part = Part()
+    backup = 5_000_000
+    part.gossip.learn((describe(backup, (1, 2)),))
+    assert part.hear(Digest(ref(backup), 1, LINKS_BEHIND)) == ()
+    assert part.hear(Digest(ref(backup), 1, LINKS_BEHIND + 1)) == (backup,)
+    assert part.hear(Digest(ref(backup), 2, 1)) == (backup,)
+    assert part.hear(Digest(ref(backup, 2), 1, 1)) == (backup,)
+    part.links.plan(ref(backup))
+    assert part.hear(Digest(ref(backup), 1, 2)) == (backup,), "a neighbour"
+
+
+def test_newer_descriptors_on_the_ring_are_always_asked_for() -> None:
     part = Part()
     assert part.hear(Digest(ref(1200), 1, 1)) == ()
     assert part.hear(Digest(ref(1200), 1, 2)) == (1200,)

@@ -16,6 +16,7 @@ from omen.protocol.views import Views
 
 FAMILIAR_AT_MOST = 2048
 LONGEST_REST = 8
+LINKS_BEHIND = 4  # of a backup only the number of links matters, as its weight: a few may be missed
 
 
 class Gossip:
@@ -145,10 +146,11 @@ class Gossip:
             if ring.reaches(node):
                 self.meet(ref)
             have = known.get(node)
+            useful = node in ring.members or node in self._links.links
             if have is not None:
-                wanted = is_newer(digest, have.digest) and not self._book.is_dead(ref)
+                behind = is_newer(digest, have.digest) if useful else _is_worth_asking(digest, have.digest)
+                wanted = behind and not self._book.is_dead(ref)
             else:
-                useful = node in ring.members or node in self._links.links
                 wanted = (useful or (curious and self._views.is_unseen(digest))) and self._book.lacks(digest)
             if wanted:
                 want.append(node)
@@ -204,6 +206,13 @@ class Gossip:
         link = self._links.links.get(sender)
         if link is not None:
             link.successors = message.successors
+
+
+def _is_worth_asking(one: Digest, other: Digest) -> bool:
+    """Whether a digest tells of another life, other topics, or several changes of links."""
+    if one.ref.incarnation != other.ref.incarnation:
+        return one.ref.incarnation > other.ref.incarnation
+    return one.topics_version > other.topics_version or one.links_version >= other.links_version + LINKS_BEHIND
 
 
 def _ignore(_: object) -> None:
