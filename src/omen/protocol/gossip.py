@@ -206,6 +206,9 @@ class Gossip:
         link = self._links.links.get(sender)
         if link is not None:
             link.successors = message.successors
+        for ref in message.neighbours:
+            if ref.id == self._book.id and ref.incarnation > self._book.ref.incarnation:
+                self.on_myself(Digest(ref, 0, 0))  # somebody made it believe in a life that has not begun
 
 
 def _is_worth_asking(one: Digest, other: Digest) -> bool:
