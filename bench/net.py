@@ -44,6 +44,17 @@ INTRODUCTION = (
     " not counted. Clients of the servers are raw (asyncio, writes of one tick joined, quality of service 0), so that"
     " the server shows and not its client library."
 )
+NOTES = (
+    "To reach on the 40-node overlay with 100 B: 50,000 deliveries a second (reached), at most 0.2 duplicates a"
+    " delivery (reached), p99 at half load at most 30 ms (not reached with 40 processes on two cores).",
+    "Where the time goes. By a profile of brokers that share a process, about a third is the core (finding the stream,"
+    " keeping the window, delivering in order), a third the way to the application (a message object, the inbox, waking"
+    " the task), a quarter the way out (queues, joining, writing), the rest reading and parsing. Forty processes keep"
+    " two cores busy at any load from 12,000 deliveries a second on: what is handled at one wake shares its cost, so a"
+    " delivery took 122 µs of processor time at 12,000 a second and 28 µs at 66,000. Half of the highest load is"
+    " therefore a full machine too, and each of the four to six hops of a publication waits its turn. uvloop changed"
+    " little of that.",
+)
 SYSTEMS = ("omen", *RIVALS)
 STEP, OFFERED, KEPT, LONGEST_STEPS = 4 / 3, 0.9, 0.95, 24
 WARM_S, MEASURE_S = 1.0, 2.5
@@ -319,6 +330,7 @@ def keep(rows: Sequence[dict[str, Any]]) -> None:
         "machine": machine_facts(),
         "links": links_per_node(),
         "live": merged,
+        "notes": NOTES,
     }
     path.write_text(json.dumps(found, indent=1) + "\n")
 
