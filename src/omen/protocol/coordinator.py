@@ -116,7 +116,7 @@ class Coordinator:
         case.loss.topics.update(message.topics)
         case.loss.neighbours[reporter.id] = reporter
         mending = self.repairer.mending
-        if mending is not None and event.node in mending.losses:
+        if mending is not None and event.node in mending.losses and mending.losses[event.node].event == event:
             if reporter.id not in mending.answers:
                 self.repairer.take_in(Loss(event, set(message.topics), {reporter.id: reporter}))
         elif self._is_over(event):
@@ -208,6 +208,9 @@ class Coordinator:
                 del self.docket.cases[event]
             elif case is not None:
                 self.repairer.begin(event, case)
+        if self.repairer.mending is None:
+            for event in [event for event in self.docket.cases if event not in self.docket.standby]:
+                self._stand_by(event)  # what was to be mended along with another event, and was not
 
     def finish(self, mending: Mending) -> None:
         """Alg. 5 line 6: tell the successor range of each node concerned, and whoever waits for the news."""
