@@ -39,8 +39,8 @@ def test_without_a_remedy_the_search_finds_a_split(remedy: str, seed: int) -> No
 
 
 def test_what_was_found_is_shrunk_to_a_few_nodes_and_can_be_replayed(tmp_path: Path) -> None:
-    search = Search("within", ("former_neighbours_report",))
-    world = find_split("former_neighbours_report", SPLITS["former_neighbours_report"])
+    search = Search("within", ("linked_losses_as_one",))
+    world = find_split("linked_losses_as_one", SPLITS["linked_losses_as_one"])
     small = shrink_world(search, world)
     assert len(small.scenario.nodes) <= 12
     assert len(small.scenario.events) <= 6
@@ -48,10 +48,8 @@ def test_what_was_found_is_shrunk_to_a_few_nodes_and_can_be_replayed(tmp_path: P
     path.write_text(write_scenario(small.scenario))
     assert is_split(run_scenario(parse_scenario(path.read_text()), small.seed))
     healed = small.scenario.config.remedies
-    assert not healed.former_neighbours_report
-    whole = parse_scenario(
-        path.read_text().replace("former_neighbours_report = false", "former_neighbours_report = true")
-    )
+    assert not healed.linked_losses_as_one
+    whole = parse_scenario(path.read_text().replace("linked_losses_as_one = false", "linked_losses_as_one = true"))
     assert not is_split(run_scenario(whole, small.seed)), "it is the remedy that matters"
 
 
