@@ -1,4 +1,4 @@
-"""O25 and O30-O32 in direction, on a small graph like a social one; in size: python -m tests.paper.measure omen-rivals."""
+"""O25 and O30-O32 in direction, on a small social graph; in size: python -m tests.paper.measure omen-rivals."""
 
 # ruff: noqa: N802 - claims are called what the table calls them
 
