@@ -152,7 +152,8 @@ def _churn_row(samples: list[Any]) -> Row:
     ):
         scale = {"state_bytes": 1e-6, "seconds_an_event": 1e3}.get(name, 1.0)
         details[what] = f"{scale * mean(early, name):.2f} then {scale * mean(late, name):.2f}"
-    spent = sum(row.seconds_an_event for row in samples) * samples[0].events
+    done = [0, *(row.events for row in samples)]
+    spent = sum(row.seconds_an_event * (row.events - before) for row, before in zip(samples, done, strict=False))
     return Row("churn in one world of 200 nodes, early and late", spent, spent, 1, details=details)
 
 
