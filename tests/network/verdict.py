@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 GRACE_US = 30_000_000  # a subscription given up sooner after a publication than this need not have seen it
+LASTING_US = 60_000_000  # who was killed later than this after a publication, as its publisher was, should have seen it
 
 Stream = tuple[str, int, int]
 
@@ -19,9 +20,10 @@ class Life:
     name: str
     node: int = 0
     ended_well: bool = False
+    last_seen: int = 0
     subscribed: dict[str, list[tuple[int, int | None]]] = field(default_factory=dict)
     published: list[tuple[int, str, int, int]] = field(default_factory=list)
-    delivered: Counter[tuple[Stream, int]] = field(default_factory=Counter)
+    delivered: dict[Stream, Counter[int]] = field(default_factory=dict)
     gaps: list[str] = field(default_factory=list)
     disordered: int = 0
 
@@ -32,6 +34,13 @@ class Life:
             for begun, ended in self.subscribed.get(topic, ())
         )
 
+    def lasts(self, time: int) -> bool:
+        """Whether it was still there long after a publication."""
+        return self.ended_well or self.last_seen > time + LASTING_US
+
+    def has(self, stream: Stream, sequence: int) -> bool:
+        return stream in self.delivered and self.delivered[stream][sequence] > 0
+
 
 def read_life(path: Path) -> Life:
     """A log; its last line may be cut off, as a kill leaves it."""
@@ -41,7 +50,7 @@ def read_life(path: Path) -> Life:
         if not line.endswith("\n"):
             break
         at, kind, *words = line.split()
-        time = int(at)
+        life.last_seen = time = int(at)
         if kind == "I":
             life.node = int(words[0])
         elif kind == "S":
@@ -54,7 +63,7 @@ def read_life(path: Path) -> Life:
         elif kind == "D":
             stream = (words[0], int(words[1]), int(words[2]))
             sequence = int(words[3])
-            life.delivered[(stream, sequence)] += 1
+            life.delivered.setdefault(stream, Counter())[sequence] += 1
             life.disordered += sequence <= last.get(stream, 0)
             last[stream] = max(sequence, last.get(stream, 0))
         elif kind == "G":
@@ -66,7 +75,10 @@ def read_life(path: Path) -> Life:
 
 @dataclass
 class Verdict:
-    """`due`: deliveries that had to happen. `lost`: those that did not."""
+    """`due`: deliveries that had to happen. `lost`: those that did not.
+
+    `due_on_the_way`: the same from and to those who were killed, but not within a minute after the publication.
+    """
 
     lives: int = 0
     survivors: int = 0
@@ -74,6 +86,8 @@ class Verdict:
     due: int = 0
     delivered: int = 0
     lost: int = 0
+    due_on_the_way: int = 0
+    lost_on_the_way: int = 0
     duplicated: int = 0
     disordered: int = 0
     gaps: int = 0
@@ -81,13 +95,14 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        return self.due > 0 and not (self.lost or self.duplicated or self.disordered)
+        return self.due > 0 and not (self.lost or self.lost_on_the_way or self.duplicated or self.disordered)
 
     def lines(self) -> list[str]:
         return [
             f"processes {self.lives}, alive at the end {self.survivors}",
             f"publications accepted {self.publications}, by publishers alive at the end",
             f"deliveries {self.delivered}, of them due {self.due}",
+            f"due from or to those killed more than a minute later {self.due_on_the_way}, lost {self.lost_on_the_way}",
             f"lost {self.lost}",
             f"duplicated {self.duplicated}",
             f"out of order {self.disordered}",
@@ -101,22 +116,39 @@ def judge(paths: Iterable[Path], ended: bool = True) -> Verdict:
     `ended`: only who wrote its last line has survived; otherwise the run goes on, and everybody has so far.
     """
     lives = [read_life(path) for path in sorted(paths)]
-    survivors = [life for life in lives if life.ended_well or not ended]
-    verdict = Verdict(len(lives), len(survivors))
     for life in lives:
-        verdict.delivered += sum(life.delivered.values())
-        verdict.duplicated += sum(count - 1 for count in life.delivered.values())
+        life.ended_well |= not ended
+    verdict = Verdict(len(lives), sum(life.ended_well for life in lives))
+    for life in lives:
+        verdict.delivered += sum(counts.total() for counts in life.delivered.values())
+        verdict.duplicated += sum(counts.total() - len(counts) for counts in life.delivered.values())
         verdict.disordered += life.disordered
         verdict.gaps += len(life.gaps)
-    for publisher in survivors:
-        verdict.publications += len(publisher.published)
-        for time, topic, incarnation, sequence in publisher.published:
-            stream = (topic, publisher.node, incarnation)
-            for life in survivors:
-                if life.covers(topic, time):
-                    verdict.due += 1
-                    if not life.delivered[(stream, sequence)]:
-                        verdict.lost += 1
-                        if len(verdict.examples) < 20:
-                            verdict.examples.append(f"{life.name} lacks {topic} {publisher.name} {sequence} at {time}")
+    subscribers: dict[str, list[Life]] = {}
+    for life in lives:
+        for topic in life.subscribed:
+            subscribers.setdefault(topic, []).append(life)
+    for publisher in lives:
+        _judge_publisher(verdict, publisher, subscribers)
     return verdict
+
+
+def _judge_publisher(verdict: Verdict, publisher: Life, subscribers: dict[str, list[Life]]) -> None:
+    if publisher.ended_well:
+        verdict.publications += len(publisher.published)
+    for time, topic, incarnation, sequence in publisher.published:
+        if not publisher.lasts(time):
+            continue
+        stream = (topic, publisher.node, incarnation)
+        for life in subscribers.get(topic, ()):
+            if not life.lasts(time) or not life.covers(topic, time):
+                continue
+            missing = not life.has(stream, sequence)
+            if publisher.ended_well and life.ended_well:
+                verdict.due += 1
+                verdict.lost += missing
+            else:
+                verdict.due_on_the_way += 1
+                verdict.lost_on_the_way += missing
+            if missing and len(verdict.examples) < 20:
+                verdict.examples.append(f"{life.name} lacks {topic} {publisher.name} {sequence} at {time}")
