@@ -15,28 +15,26 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from omen.churn import Crash, Event, Join, Trace
 from omen.interests import Interests
-from omen.mend import start_maintainer
 
 from .claims import Deviation, Measured, Measures
+from .omen_backups import POPULARITIES, BackupSets, backup_sets
 from .omen_cells import Cell, NotThere, Store, first_events, mean_of, rebuild_cell, replay_cell, views_cell
-from .shadows import EXPO, NODES, UNIF, ZIPF, workload
+from .shadows import workload
 
 COVERAGES = (0, 1, 3, 5, 7, 9)
 VIEW_COVERAGES = (1, 3, 5, 9)
 VIEW_ROUNDS, SYNTHETIC_ROUNDS = 100, 30
 PAPER_START, PAPER_VIEW = 232, 48.40  # the paper's D before churn, and its mean view, FB 1K at lambda 5
-POPULARITIES = {"Unif": UNIF, "Zipf": ZIPF, "Expo": EXPO}
 
 
 @dataclass(frozen=True)
 class Effort:
     """`graph`: the social graph, or "drawn" for a small one like it, with so many nodes and events of churn.
 
-    `seeds`: workloads of 2000 nodes and 200 topics for the claims on backup sets. `large_events`: of the trace on 10K.
+    `seeds`: workloads of 2000 nodes and 200 topics for the claims on backup sets. `large_nodes`, `large_events`: of the
+    larger graph, and how many events of its trace.
     """
 
     graph: str
@@ -44,11 +42,14 @@ class Effort:
     events: int
     view_rounds: int
     seeds: int
-    large_events: int = 0
+    large_nodes: int
+    large_events: int
 
 
-QUICK = Effort(graph="drawn", nodes=120, events=40, view_rounds=15, seeds=1)
-FULL = Effort(graph="fb1k", nodes=1000, events=1741, view_rounds=VIEW_ROUNDS, seeds=3, large_events=40)
+QUICK = Effort(graph="drawn", nodes=120, events=40, view_rounds=15, seeds=1, large_nodes=480, large_events=10)
+FULL = Effort(
+    graph="fb1k", nodes=1000, events=1741, view_rounds=VIEW_ROUNDS, seeds=3, large_nodes=10_000, large_events=40
+)
 
 MEASURES = Measures()
 STORE = Store(Path(".cache/claims"))  # where FULL keeps its cells; `measure` says where
@@ -144,12 +145,13 @@ def synthetic_views(name: str) -> Cell:
 
 
 def large(effort: Effort, system: str) -> Cell:
-    """The first events of the trace on 10,000 nodes; Low-ODA from scratch is timed on the whole workload instead."""
+    """The first events of the trace on the larger graph; Low-ODA is timed on the whole workload instead."""
 
     def compute() -> Cell:
+        drawn = drawn_graph(effort.large_nodes) if effort.graph == "drawn" else None
         if system == "lowoda-re":
-            return rebuild_cell(STORE.workload("slashdot10k"), 3)
-        interests, trace = STORE.trace("slashdot10k")
+            return rebuild_cell(drawn[0] if drawn else STORE.workload("slashdot10k"), 3)
+        interests, trace = drawn or STORE.trace("slashdot10k")
         return replay_cell(interests, Trace(trace.events[: effort.large_events]), system, "end")
 
     return _cell(effort, f"replay-slashdot10k-{system}", compute)
@@ -166,39 +168,6 @@ def _cell(effort: Effort, name: str, compute: Any) -> Cell:
 def last_views(cell: Cell) -> Sequence[int]:
     """The sizes after the last round measured."""
     return list(cell["sizes"].values())[-1]
-
-
-@dataclass(frozen=True)
-class BackupSets:
-    """Who has whom as a backup, before any churn: lambda 3, over a global view."""
-
-    primary: np.ndarray
-    backup: np.ndarray
-
-    @property
-    def in_degrees(self) -> np.ndarray:
-        return np.bincount(self.backup, minlength=NODES)
-
-    @property
-    def out_degrees(self) -> np.ndarray:
-        return np.bincount(self.primary, minlength=NODES)
-
-    @property
-    def share_served_by_few(self) -> float:
-        """The share of all nodes that have one of in-degree over 100 among their backups."""
-        return float(np.unique(self.primary[(self.in_degrees > 100)[self.backup]]).size / NODES)
-
-    @property
-    def share_of_busiest(self) -> float:
-        """The share of all backups in all sets that the busiest 1% of the nodes are."""
-        busiest = np.argsort(-self.in_degrees, kind="stable")[: NODES // 100]
-        return float(np.isin(self.backup, busiest).mean())
-
-
-@cache
-def backup_sets(seed: int, popularity: str, rule: str) -> BackupSets:
-    snapshot = start_maintainer("shadow", workload(seed, popularity), lambda_=3, backups=rule).snapshot()
-    return BackupSets(snapshot.primary, snapshot.backup)
 
 
 def _backups(effort: Effort, popularity: str, rule: str = "greedy-cover") -> list[BackupSets]:
@@ -298,14 +267,16 @@ def maximum_degree_gained(effort: Effort) -> Measured:
     )
 
 
+def _large_name(effort: Effort) -> str:
+    return "a drawn graph" if effort.graph == "drawn" else "Slashdot 10K instead"
+
+
 @MEASURES.of("O24")
 def maximum_degree_gained_on_10k(effort: Effort) -> Measured:
-    if not effort.large_events:
-        return maximum_degree_gained(effort)
     cell = large(effort, "omen")
     start, end = cell["start"]["max_degree"], cell["max_degree"][-1]
     gained = (end - start) / cell["events"]
-    return Measured(gained, f"Slashdot 10K instead, the first {cell['events']} events: D {start} to {end}")
+    return Measured(gained, f"{_large_name(effort)}, the first {cell['events']} events: D {start} to {end}")
 
 
 @MEASURES.of("O27")
@@ -326,10 +297,8 @@ def _time_next_to(effort: Effort, other: str) -> Measured:
 
 @MEASURES.of("O29")
 def repair_time_next_to_rebuilding_10k(effort: Effort) -> Measured:
-    if not effort.large_events:
-        return repair_time_next_to_rebuilding(effort)
     ours, theirs = mean_of(large(effort, "omen"), "repair_s"), min(large(effort, "lowoda-re")["rebuild_s"])
-    return Measured(ours / theirs, f"Slashdot 10K: {1e3 * ours:.2f} ms and {theirs:.2f} s of processor time")
+    return Measured(ours / theirs, f"{_large_name(effort)}: {1e3 * ours:.2f} ms and {theirs:.2f} s of processor time")
 
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -382,14 +351,6 @@ def _variant_row(cell: Cell) -> list[str]:
     return rows
 
 
-def _higgs() -> Cell:
-    def compute(events: int | None, notes: Path) -> Cell:
-        interests, trace = STORE.trace("higgs1k")
-        return replay_cell(interests, Trace(trace.events[:events]), "omen", notes=notes)
-
-    return STORE.replay("replay-higgs1k-omen", compute)
-
-
 def cells(effort: Effort) -> dict[str, Any]:
     """Every cell that the claims are made from, by name; calling one makes it."""
     found: dict[str, Any] = {}
@@ -402,5 +363,4 @@ def cells(effort: Effort) -> dict[str, Any]:
         found[f"10k-{system}"] = lambda system=system: large(effort, system)
     for name in POPULARITIES:
         found[f"views-{name.lower()}"] = lambda name=name: synthetic_views(name)
-    found["higgs"] = _higgs
     return found

@@ -31,7 +31,7 @@ FACEBOOK, TWITTER, LARGE = "fb1k", "higgs1k", "slashdot10k"
 
 @dataclass(frozen=True)
 class Effort:
-    """The first `events` of each trace (`large_events` on 10K), looked at every so many; 0 nodes: the real graphs."""
+    """The first `events` of each trace (`large_events` on 10K), diameters every so many; 0 nodes: the real graphs."""
 
     nodes: int
     events: int
@@ -40,7 +40,7 @@ class Effort:
 
 
 QUICK = Effort(nodes=90, events=20, large_events=0, every=10)
-FULL = Effort(nodes=0, events=150, large_events=10, every=15)
+FULL = Effort(nodes=0, events=2000, large_events=10, every=15)
 
 MEASURES = Measures()
 STORE = Store(Path(".cache/claims"))
@@ -69,7 +69,8 @@ _in_memory: dict[str, Cell] = {}
 
 
 def run_cell(interests: Interests, trace: Trace, system: str, every: int, **options: Any) -> Cell:
-    """A system through a trace: a number for each instant, and topic diameters now and then."""
+    """A system through a trace: degrees, messages and whether a topic is split after each instant, diameters now and
+    then."""
     kind = find_system(system)
     first = design_overlay(interests, "low-oda")
     running = kind.build(interests, first, interests, resolve_settings(kind, options))
@@ -80,10 +81,10 @@ def run_cell(interests: Interests, trace: Trace, system: str, every: int, **opti
         cell["max_degree"].append(outcomes[-1].max_degree)
         cell["avg_degree"].append(outcomes[-1].average_degree)
         cell["messages"].append((outcomes[-1].messages or 0) / len(outcomes))
+        present, overlay = running.snapshot()
+        cell["split"] += int((topic_components(present, overlay) > 1).any())
         before, cell["done"] = cell["done"], cell["done"] + len(outcomes)
         if before // every != cell["done"] // every:
-            present, overlay = running.snapshot()
-            cell["split"] += int((topic_components(present, overlay) > 1).sum() > 0)
             summary = diameter_summary(present, topic_diameters(present, overlay))
             cell["diameter"].append(summary.maximum)
             cell["mean_diameter"].append(summary.mean)
@@ -138,8 +139,8 @@ def diameter_above_spidercast(claim_id: str, effort: Effort) -> Measured:
     key = "diameter" if claim_id == "O30" else "mean_diameter"
     omen, spider = both(effort, TWITTER)
     means = fmean(omen[key]), fmean(spider[key])
-    split = f"; SpiderCast had topics split {spider['split']} of {len(spider[key])} times" if spider["split"] else ""
-    note = f"other data: {means[0]:.2f} and {means[1]:.2f}, {len(omen[key])} times in {omen['done']} events{split}"
+    split = f"topics split after {omen['split']} and {spider['split']} of {len(omen['max_degree'])} instants"
+    note = f"other data: {means[0]:.2f} and {means[1]:.2f}, {len(omen[key])} times in {omen['done']} events; {split}"
     return Measured(means[0] - means[1], note)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from omen.protocol.events import Engine, NodeId, Topic
-from omen.protocol.messages import Answer, EventId, Ref
+from omen.protocol.messages import Answer, Ask, EventId, Propose, Ref
 
 WAITING, GATHERING, ASKING, LINKING, FINISHING = "waiting", "gathering", "asking", "linking", "finishing"
 
@@ -102,6 +102,17 @@ class Mending:
         self.answers.pop(loss.event.node, None)
         self.former.discard(loss.event.node)
 
+    def question(self, me: Ref, is_dead: Callable[[Ref], bool]) -> Ask:
+        """What the shadow set is asked: which nodes are lost, and which are there but give up topics."""
+        lost = tuple(
+            ref
+            for loss in self.losses.values()
+            if loss.event.kind == "leave" and is_dead(ref := Ref(loss.event.node, loss.event.incarnation, ""))
+        )
+        gone = {ref.id for ref in lost}
+        fading = tuple(sorted(node for node in self.losses if node not in gone))
+        return Ask(me, self.event, self.attempt, self.asked, lost, fading)
+
     def plan(self, engine: Engine, rho: float, halo: bool) -> list[tuple[NodeId, NodeId]]:
         """Run the greedy engine on the shadow set; the links that make it topic-connected."""
         nodes = sorted(node for node in self.members if node in self.answers)
@@ -114,6 +125,25 @@ class Mending:
         centre = nodes.index(self.centre.id) if self.centre is not None else -1
         pairs = engine(topics_of, labels_of, degrees, rho, centre)
         return [(nodes[one], nodes[other]) for one, other in pairs]
+
+    def proposals(self, me: Ref) -> Iterator[tuple[Ref, Propose]]:
+        """What is to be told to each end that has not confirmed its link."""
+        refs = dict(self.members)
+        if self.centre is not None:
+            refs[self.centre.id] = self.centre
+        for (one, other), confirmed in sorted(self.open_links.items()):
+            for end, far in ((one, other), (other, one)):
+                if end not in confirmed:
+                    yield refs[end], Propose(me, self.event, self.attempt, refs[far])
+
+    def has_both(self, pair: tuple[NodeId, NodeId]) -> bool:
+        """Whether both ends of a planned link are still there."""
+        centre = self.centre.id if self.centre is not None else None
+        return all(end in self.members or end == centre for end in pair)
+
+    def is_centre_silent(self) -> bool:
+        """Whether the node to be linked has confirmed nothing: if it is there, it will ask again."""
+        return self.centre is not None and self.centre.id not in self.confirmed_by
 
     def _attach(self, nodes: Sequence[NodeId]) -> tuple[list[list[int]], list[list[int]]]:
         """Before a join all present subscribers of a topic are one piece; the newcomer is another."""

@@ -20,7 +20,6 @@ from omen.protocol.messages import (
     Inherit,
     Inquire,
     Knock,
-    Propose,
     Ref,
     Relay,
     Walk,
@@ -213,14 +212,7 @@ class Repairer:
         self._proceed(mending)
 
     def _question(self, mending: Mending) -> Ask:
-        lost = tuple(
-            Ref(loss.event.node, loss.event.incarnation, "")
-            for loss in mending.losses.values()
-            if loss.event.kind == "leave" and self._is_gone(loss.event)
-        )
-        gone = {ref.id for ref in lost}
-        fading = tuple(sorted(node for node in mending.losses if node not in gone))
-        return Ask(self._book.ref, mending.event, mending.attempt, mending.asked, lost, fading)
+        return mending.question(self._book.ref, self._book.is_dead)
 
     def _widen(self, mending: Mending) -> bool:
         """Have nodes around asked too: after a loss where pieces seem apart that may meet further off, for a join those
@@ -241,10 +233,6 @@ class Repairer:
             mending.unheard.update(others)
         self._set_try_timer(mending)
         return bool(strangers)
-
-    def _is_gone(self, event: EventId) -> bool:
-        buried = self._book.tombstones.get(event.node)
-        return buried is not None and buried[0] >= event.incarnation
 
     def _set_try_timer(self, mending: Mending) -> None:
         self._out.set_timer(("mend", mending.stage, mending.event, mending.attempt), self._config.answer_timeout)
@@ -289,16 +277,12 @@ class Repairer:
 
     def _go_on(self, mending: Mending, grown: bool) -> None:
         """Members were lost: ask anew where others came in for them or links to them were planned, else go on."""
-        cut_off = [pair for pair in mending.open_links if not self._has_both(mending, pair)]
+        cut_off = [pair for pair in mending.open_links if not mending.has_both(pair)]
         redo = mending.stage == LINKING and (grown or cut_off) and self._config.remedies.redo_unconfirmed
         if redo or (mending.stage == ASKING and grown):
             self._ask(mending)
         else:
             self._proceed(mending)
-
-    def _has_both(self, mending: Mending, pair: tuple[NodeId, NodeId]) -> bool:
-        centre = mending.centre.id if mending.centre is not None else None
-        return all(end in mending.members or end == centre for end in pair)
 
     def _lose_member(self, mending: Mending, node: NodeId) -> bool:
         """A member is gone. One that was linked to the loss brings its own former neighbours in; whether it did."""
@@ -372,7 +356,7 @@ class Repairer:
             else:
                 self._ask_silent(mending)
         elif mending.tries >= self._config.attempts:
-            if self._is_centre_silent(mending):
+            if mending.is_centre_silent():
                 self.mending = None
                 self._owner.abandon(mending.event)
             elif self._config.remedies.redo_unconfirmed:
@@ -389,11 +373,6 @@ class Repairer:
             self._out.send(ref, Knock(self._book.ref, ref.incarnation, final=True))
         return self._lose_member(mending, node)
 
-    def _is_centre_silent(self, mending: Mending) -> bool:
-        """Whether the node to be linked has confirmed nothing: if it is there, it will ask again."""
-        centre = mending.centre
-        return centre is not None and centre.id not in mending.confirmed_by
-
     def _link(self, mending: Mending) -> None:
         self._enter(LINKING, mending)
         mending.tries = 0
@@ -403,13 +382,8 @@ class Repairer:
         self._propose(mending)
 
     def _propose(self, mending: Mending) -> None:
-        refs = dict(mending.members)
-        if mending.centre is not None:
-            refs[mending.centre.id] = mending.centre
-        for (one, other), confirmed in sorted(mending.open_links.items()):
-            for end, far in ((one, other), (other, one)):
-                if end not in confirmed:
-                    self._out.send(refs[end], Propose(self._book.ref, mending.event, mending.attempt, refs[far]))
+        for ref, proposal in mending.proposals(self._book.ref):
+            self._out.send(ref, proposal)
         if mending.open_links and self._config.remedies.redo_unconfirmed:
             self._set_try_timer(mending)
         else:
