@@ -19,3 +19,7 @@ class CannotWrite(OmenError):
 
 class MissingDependency(OmenError):
     """An optional part (Spark, plotting, Java) is needed and not installed."""
+
+
+class Denied(OmenError):
+    """The access rules of the cluster do not allow it: says who may."""

@@ -12,12 +12,14 @@ from typing import Any, assert_never
 
 from omen.errors import InvalidInput, OmenError
 from omen.net.birth import Birth, Preset
-from omen.net.connection import Connection
 from omen.net.driver import Driver, ForApplication
-from omen.net.hello import Hello, Refused
+from omen.net.entrance import Entry
+from omen.net.guard import Guard
+from omen.net.hello import REVISION, Hello, Refused
 from omen.net.inbox import WINDOW, Gap, Inbox, Message
+from omen.net.listening import listen_on
 from omen.net.logs import Log
-from omen.net.names import join_address, next_life, split_address, topic_key
+from omen.net.names import join_address, next_life, topic_key
 from omen.net.serving import serve_pages
 from omen.net.settings import NodeConfig
 from omen.net.state import begun_at, last_life, write_state
@@ -27,6 +29,7 @@ from omen.protocol.messages import Ref
 
 POLL_S = 0.25
 SEED_PATIENCE = 0.2  # of the time to join: then a node that is itself among those to join through begins alone
+HOPELESS = frozenset({"cluster", "version", "stranger", "refused", "secret", "certificate", "identity", "banned"})
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
 
 
@@ -68,6 +71,8 @@ class Broker:
         self.gaps = 0
         self.pieces_split = 0
         self.log = Log(self.name)
+        self.guard: Guard | None = None
+        self._watcher: asyncio.Task[None] | None = None
         self._origin = origin
         self._servers: list[asyncio.Server] = []
         self.subscribed_keys: set[int] = set()
@@ -108,6 +113,8 @@ class Broker:
     async def start(self) -> None:
         """Listen, find the cluster, join it. Raises NotJoined if that takes longer than `join_timeout_s`."""
         config = self.config
+        guard = self.guard = Guard.of(config, self.log)
+        guard.access.check_subscribe(config.topics)
         plug = self._origin.socket if self._origin is not None else listen_on(config.listen)
         self.address = config.advertise or join_address(*plug.getsockname()[:2])
         self.subscribed_keys = {self._key(topic) for topic in config.topics}
@@ -118,9 +125,11 @@ class Broker:
                 await self._serve_pages(listen_on(config.http))
             await self._come_to_life(plug)
         except BaseException:
-            plug.close()
             await self.abandon()
+            plug.close()
             raise
+        if config.security.files:
+            self._watcher = asyncio.ensure_future(guard.watch_keys(self.renew_keys))
         self.log.info("up", address=self.address, http=self.http_address, topics=len(self.subscribed_keys))
 
     async def _serve_pages(self, plug: socket.socket) -> None:
@@ -152,8 +161,8 @@ class Broker:
         config, origin = self.config, self._origin
         life = origin.incarnation if origin is not None else next_life(self._last_life())
         session = int.from_bytes(os.urandom(6), "big")
-        hello = Hello(config.cluster, self.node, self.name, life, self.address, session)
-        self.driver = Driver(hello, config.limits, self.log, self._deliver, self._hear)
+        hello = Hello(config.cluster, self.node, self.name, life, self.address, session, REVISION)
+        self.driver = Driver(hello, config.limits, self.log, self._deliver, self._hear, self.guard)
         contacts = await self._find_contacts(deadline)
         self._has_contacts = bool(contacts)
         self._keep_state(life, left=False)
@@ -196,7 +205,7 @@ class Broker:
                     if refusal.why == "self":
                         others.remove(address)
                         is_seed = True
-                    elif refusal.why in ("cluster", "version", "stranger", "refused"):
+                    elif refusal.why in HOPELESS:
                         raise NotJoined(f"{address}: {refusal}") from refusal
                 except OSError as error:
                     trouble = error
@@ -209,7 +218,7 @@ class Broker:
             await asyncio.sleep(POLL_S)
         return ()
 
-    def _accept(self) -> Connection:
+    def _accept(self) -> Entry:
         return self._running().peers.accept()
 
     def _running(self) -> Driver:
@@ -219,7 +228,10 @@ class Broker:
 
     def _key(self, topic: str) -> int:
         key = topic_key(topic)
-        self.names.setdefault(key, topic)
+        if key not in self.names:
+            self.names[key] = topic
+            if self.guard is not None:
+                self.guard.access.know_topic(key, topic)
         return key
 
     def _deliver(self, output: events.Deliver) -> None:
@@ -261,9 +273,10 @@ class Broker:
         """Want these topics; returns when this node is linked to their subscribers.
 
         `replay`: deliver also what neighbours still keep, not only what comes next. TimeoutError: it takes longer
-        than `timeout` seconds; the subscription stands and comes into force later.
+        than `timeout` seconds; the subscription stands and comes into force later. Denied: the access rules forbid it.
         """
         driver = self._running()
+        driver.peers.guard.access.check_subscribe(topics)
         keys = [key for key in dict.fromkeys(map(self._key, topics)) if key not in self.subscribed_keys]
         if not keys:
             return
@@ -290,9 +303,11 @@ class Broker:
         """Say something to all who want the topic; its sequence among what this node said on it.
 
         Waits while a neighbour reads too slowly. When it returns the publication is accepted: this node keeps it until
-        its neighbours have it, and so on. `wait_held` tells when that is so. InvalidInput: it is too large.
+        its neighbours have it, and so on. `wait_held` tells when that is so. InvalidInput: it is too large. Denied: the
+        access rules forbid it.
         """
         driver = self._running()
+        driver.peers.guard.access.check_publish(topic)
         if len(payload) > self.config.limits.payload_bytes:
             limit = self.config.limits.payload_bytes
             raise InvalidInput(f"a publication of {len(payload)} bytes on {topic!r}: at most {limit} are taken")
@@ -329,6 +344,18 @@ class Broker:
         """What arrives, as it arrives; ends when the broker stops."""
         return self.inbox.take()
 
+    async def renew_keys(self, settings: NodeConfig | None = None) -> bool:
+        """Read keys, and from new settings names refused and access rules, again; whether anything changed.
+
+        Connections made by former keys are made again, one after the other; nothing is lost over it.
+        """
+        driver = self._running()
+        told = (settings.security, settings.access) if settings is not None else (None, None)
+        changed = driver.peers.guard.renew(*told)
+        if changed:
+            await driver.peers.renew()
+        return changed
+
     async def stop(self) -> None:
         """Leave in good order: neighbours are linked around this node first, within `leave_timeout_s`."""
         if self.driver is None or self._is_leaving:
@@ -347,29 +374,14 @@ class Broker:
     async def abandon(self) -> None:
         """Go at once, without a word to anybody."""
         self._has_left = True
+        if self._watcher is not None:
+            self._watcher.cancel()
         for server in self._servers:
             server.close()
         self._servers.clear()
         if self.driver is not None:
             await self.driver.stop()
         self.inbox.close()
-
-
-def listen_on(address: str) -> socket.socket:
-    """A socket that takes connections at an address from now on."""
-    host, port = split_address(address)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    plug = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        plug.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        plug.bind((host, port))
-        plug.listen(256)
-    except (OSError, OverflowError) as error:
-        plug.close()
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidInput(f"cannot listen at {address}: {reason}") from error
-    plug.setblocking(False)
-    return plug
 
 
 def load_engine() -> None:

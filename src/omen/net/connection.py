@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from omen.net.hello import Hello, Refused, check_hello, read_hello, write_hello, write_refusal
+from omen.net.credentials import expires_at
+from omen.net.hello import Hello, Refused, read_refusal, write_refusal
 from omen.net.settings import Limits
+
+if TYPE_CHECKING:
+    from omen.net.guard import Guard, Rates
+    from omen.net.handshake import Handshake
 
 PREFIX = 4
 LAST = bytes(PREFIX)  # a frame without content: the sender writes nothing more on this connection
@@ -17,6 +22,7 @@ class Owner(Protocol):
     """Who a connection reports to."""
 
     limits: Limits
+    guard: Guard
 
     @property
     def hello(self) -> Hello: ...
@@ -42,7 +48,7 @@ class Connection(asyncio.Protocol):
     Two queues wait for the next tick: `_urgent` (the overlay's own messages, heartbeats) goes out ahead of `_bulk`
     (publications and what belongs to them). A queue that grows beyond its limit because the other end does not read is
     emptied and the connection counts as behind: the owner hears of it when the other end reads again, and the windows
-    are compared. Reading never stops.
+    are compared. Reading never stops for what others do; a peer that sends more than its rate is read from later.
     """
 
     def __init__(self, owner: Owner, expected: int | None = None, dialled: bool = False) -> None:
@@ -53,6 +59,13 @@ class Connection(asyncio.Protocol):
         self.refusal: Refused | None = None
         self.settled = asyncio.Event()
         self.transport: asyncio.Transport | None = None
+        self.remote = ""
+        self.rates: Rates | None = None
+        self.key_version = 0
+        self.valid_until = float("inf")
+        self.paused_since: float | None = None
+        self.begun_since: float | None = None
+        self.error: Exception | None = None
         self.is_closed = False
         self.is_paused = False
         self.is_behind = False
@@ -68,6 +81,14 @@ class Connection(asyncio.Protocol):
         self.urgent_bytes = 0
         self.bulk_bytes = 0
         self._patience: asyncio.TimerHandle | None = None
+        self._resume: asyncio.TimerHandle | None = None
+        self._handshake: Handshake | None = None
+        self._raw: asyncio.Transport | None = None
+        self._is_reading_paused = False
+
+    def enter(self, raw: asyncio.Transport, address: str) -> None:
+        """It has come in from there, and may have to be encrypted first."""
+        self._raw, self.remote = raw, address
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -75,46 +96,61 @@ class Connection(asyncio.Protocol):
         plug = transport.get_extra_info("socket")
         if plug is not None and plug.family in (socket.AF_INET, socket.AF_INET6):
             plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.transport.write(write_hello(self._owner.hello))
+        encryption = transport.get_extra_info("ssl_object")
+        certificate = encryption.getpeercert() if encryption is not None else None
+        if certificate:
+            self.valid_until = expires_at(certificate)
+        guard = self._owner.guard
+        self.key_version = guard.credentials.version
+        self._handshake = guard.begin(self._owner.hello, self.dialled, self.expected, certificate)
+        self.transport.write(self._handshake.opening)
         loop = asyncio.get_running_loop()
         self.last_used = loop.time()
         self._patience = loop.call_later(self._owner.limits.hello_timeout_s, self._lose_patience)
         self._owner.on_opened(self)
+        if self._buffer:
+            self._greet(b"")
 
     def data_received(self, data: bytes) -> None:
         self.bytes_in += len(data)
         if self.peer is None:
             self._greet(data)
             return
+        if self.refusal is not None:
+            return
         if self._buffer:
             self._buffer += data
-            if len(self._buffer) < PREFIX + int.from_bytes(self._buffer[:PREFIX], "big"):
+            length = int.from_bytes(self._buffer[:PREFIX], "big")
+            if len(self._buffer) < PREFIX + min(length, self._owner.limits.frame_bytes):
                 return
             data = bytes(self._buffer)
             self._buffer.clear()
         self._split(data)
 
     def _greet(self, data: bytes) -> None:
+        """The handshake. What comes before the end of an encryption's own is kept until there is somebody to greet."""
         self._buffer += data
+        if self._handshake is None or self.refusal is not None:
+            return
         try:
-            greeting = read_hello(self._buffer)
-            if greeting is None:
-                return
-            check_hello(greeting.hello, self._owner.hello)
-            if self.expected is not None and greeting.hello.node != self.expected:
-                raise Refused(f"another node, {greeting.hello.name!r}, answers at this address", "other")
+            answer, hello = self._handshake.take(self._buffer)
         except Refused as refusal:
             self.refuse(refusal)
+            return
+        if answer and self.transport is not None:
+            self.transport.write(answer)
+        if hello is None:
             return
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
-        self.peer = greeting.hello
-        rest = bytes(self._buffer[greeting.size :])
+        self._handshake = None
+        self.peer = hello
+        rest = bytes(self._buffer)
         self._buffer.clear()
         self._owner.on_greeted(self)
         self.settled.set()
-        if rest and not self.is_closed:
+        if rest and not self.is_closed and self.refusal is None:
             self._split(rest)
 
     def _split(self, data: bytes) -> None:
@@ -125,7 +161,8 @@ class Connection(asyncio.Protocol):
             start = position + PREFIX
             length = int.from_bytes(data[position:start], "big")
             if length > largest:
-                self.refuse(Refused(f"a frame of {length} bytes: at most {largest} are taken", "frame"))
+                excess = Refused(f"a frame of {length} bytes: at most {largest} are taken", "frame")
+                self.refuse(read_refusal(data[position:]) or excess)
                 return
             if start + length > size:
                 break
@@ -134,13 +171,44 @@ class Connection(asyncio.Protocol):
             else:
                 self.other_is_done = True
             position = start + length
-        if position < size:
+        if position == size:
+            self.begun_since = None
+        else:
             self._buffer += data[position:] if position else data
+            if self.begun_since is None or position:
+                self.begun_since = asyncio.get_running_loop().time()
         if frames:
+            self._charge(frames)
             self._owner.on_frames(self, frames)
         if self.other_is_done and not self.is_closed:
             self.retire()
             self.close()
+
+    def _charge(self, frames: list[bytes]) -> None:
+        """A peer that sends more than its rate has to wait, however long the burst: nothing of it is lost."""
+        if self.rates is None or self.transport is None:
+            return
+        loop = asyncio.get_running_loop()
+        wait = self.rates.charge(frames, loop.time())
+        if wait and not self._is_reading_paused and not self.transport.is_closing():
+            self._owner.guard.counts["throttled"] += 1
+            self._is_reading_paused = True
+            self.transport.pause_reading()
+            self._resume = loop.call_later(wait, self._read_on)
+
+    def _read_on(self) -> None:
+        self._is_reading_paused = False
+        if self.transport is not None and not self.is_closed and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def trouble_with(self, now: float) -> Refused | None:
+        """Why this connection should not go on, looked at now and then: a frame or a reader that is too slow."""
+        limits = self._owner.limits
+        if self.begun_since is not None and now - self.begun_since > limits.frame_timeout_s:
+            return Refused(f"a frame was not complete within {limits.frame_timeout_s:g} s", "slow")
+        if self.paused_since is not None and now - self.paused_since > limits.stall_timeout_s:
+            return Refused(f"nothing was read for {limits.stall_timeout_s:g} s", "stalled")
+        return None
 
     def queue(self, parts: tuple[bytes, bytes], size: int, urgent: bool) -> bool:
         """Keep a frame (its prefix and itself) for the next tick; whether it was taken."""
@@ -186,9 +254,11 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self.is_paused = True
+        self.paused_since = asyncio.get_running_loop().time()
 
     def resume_writing(self) -> None:
         self.is_paused = False
+        self.paused_since = None
         if not self.is_closed:
             self._owner.on_drained(self)
 
@@ -215,12 +285,18 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        if self.transport is not None:
+        """The other end has as long to take what was written as it had for its hello."""
+        if self.transport is not None and not self.transport.is_closing():
             self.transport.close()
+            if self._patience is not None:
+                self._patience.cancel()
+            loop = asyncio.get_running_loop()
+            self._patience = loop.call_later(self._owner.limits.hello_timeout_s, self.abort)
 
     def abort(self) -> None:
-        if self.transport is not None:
-            self.transport.abort()
+        transport = self.transport or self._raw
+        if transport is not None:
+            transport.abort()
 
     def _lose_patience(self) -> None:
         self.refuse(Refused("no hello in time", "silent"))
@@ -229,10 +305,15 @@ class Connection(asyncio.Protocol):
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
+        if self.is_closed:
+            return
         self.is_closed = True
+        self.error = error
         self.settled.set()
-        if self._patience is not None:
-            self._patience.cancel()
+        for timer in (self._patience, self._resume):
+            if timer is not None:
+                timer.cancel()
+        self._buffer.clear()
         self._urgent.clear()
         self._bulk.clear()
         self._owner.on_closed(self, error)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 from collections import Counter
 from collections.abc import Callable
 
 from omen.net.connection import Connection, Owner
+from omen.net.credentials import explain
 from omen.net.hello import Hello, Refused
 from omen.net.logs import Log
 from omen.net.names import split_address
@@ -54,7 +56,12 @@ class Dialler:
             self.dial(peer)
 
     def dial(self, peer: Peer) -> None:
-        if not self.is_closed and not peer.is_dialled:
+        if self.is_closed or peer.is_dialled:
+            return
+        pause = self._owner.guard.backoff.pause_left(peer.node, self._loop.time())
+        if pause:
+            self._dial_after(peer, 2 * pause)
+        else:
             self._counts["dialled"] += 1
             peer.dialling = self._loop.create_task(self._try(peer))
 
@@ -74,15 +81,29 @@ class Dialler:
     async def greet(self, address: str, expected: int | None = None) -> Hello:
         """Dial an address and learn who is there; the connection stays. Raises OSError, TimeoutError or Refused."""
         host, port = split_address(address)
+        contexts = self._owner.guard.credentials.contexts
         async with asyncio.timeout(self._owner.limits.connect_timeout_s):
-            _, connection = await self._loop.create_connection(
-                lambda: Connection(self._owner, expected, dialled=True), host, port
-            )
+            try:
+                _, connection = await self._loop.create_connection(
+                    lambda: Connection(self._owner, expected, dialled=True),
+                    host,
+                    port,
+                    ssl=None if contexts is None else contexts.client,
+                    server_hostname=None if contexts is None else "",
+                )
+            except ssl.SSLError as error:
+                refusal = explain(error)
+                self._owner.guard.note_refusal(refusal, "", None, self._loop.time())
+                raise refusal from error
             await connection.settled.wait()
         if connection.refusal is not None:
             raise connection.refusal
         if connection.peer is None:
-            raise ConnectionResetError("closed before a hello came")
+            if isinstance(connection.error, ssl.SSLError):
+                raise explain(connection.error)
+            raise ConnectionResetError(
+                "closed before a hello came: certificates may not be believed, or used by one end only"
+            )
         return connection.peer
 
     def stop(self, peer: Peer) -> None:

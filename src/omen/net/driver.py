@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
-import msgspec
-
 from omen.mend.choosing import choose_links
 from omen.net.birth import Birth, make_core
 from omen.net.connection import Connection
-from omen.net.hello import Hello, Refused
+from omen.net.guard import Guard
+from omen.net.hello import UNREADABLE, Hello, Refused
 from omen.net.logs import Log
 from omen.net.metrics import Histogram
 from omen.net.peer import Parts
@@ -71,9 +70,11 @@ class Driver:
         log: Log,
         deliver: Callable[[Any], None],
         tell: Callable[[ForApplication], None],
+        guard: Guard | None = None,
     ) -> None:
         self.log = log
-        self.peers = Peers(hello, limits, self, log)
+        self.peers = Peers(hello, limits, self, log, guard)
+        self._access = self.peers.guard.access
         self.core: Any = None
         self.received: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
@@ -150,6 +151,8 @@ class Driver:
                 case Gap() | Held():
                     self._tell(output)
                 case Send(to, address, message):
+                    if type(message) is Publication and not self._access.gives(self.peers.name_of(to), message):
+                        continue
                     parts, size, urgent = frame(message)
                     self._count_sent(message, size, 1)
                     self.peers.send(to, address, parts, size, urgent)
@@ -166,6 +169,8 @@ class Driver:
                     assert_never(output)
 
     def _multicast(self, to: tuple[NodeId, ...], message: Any) -> None:
+        if self._access.rules and type(message) is Publication:
+            to = tuple(node for node in to if self._access.gives(self.peers.name_of(node), message))
         parts, size, urgent = frame(message)
         self._count_sent(message, size, len(to))
         send = self.peers.send
@@ -209,6 +214,7 @@ class Driver:
         if self.core is None:
             return
         now = self.now()
+        name = connection.peer.name if connection.peer is not None else ""
         publications = size = 0
         for body in data:
             kind = body[0]
@@ -216,7 +222,12 @@ class Driver:
                 publications += 1
                 size += len(body) + 4
                 try:
-                    self._receive(node, parse_publication(body), now)
+                    publication = parse_publication(body)
+                    if self._access.takes(name, publication):
+                        self._receive(node, publication, now)
+                    elif publication.publisher == node:
+                        connection.refuse(Refused(f"{name!r} may not publish on this topic", "access"))
+                        break
                 except struct.error:
                     self._refuse_frame(connection, "a publication is cut off in its header")
                     break
@@ -225,12 +236,15 @@ class Driver:
                 continue
             try:
                 message = frames.decode(body)
-            except msgspec.MsgspecError as error:
+            except UNREADABLE as error:
                 self._refuse_frame(connection, str(error))
                 break
-            name = type(message).__name__
-            self.received[name] += 1
-            self.bytes_received[name] += len(body) + 4
+            kind_name = type(message).__name__
+            self.received[kind_name] += 1
+            self.bytes_received[kind_name] += len(body) + 4
+            if not self._access.is_claim_allowed(name, message):
+                connection.refuse(Refused(f"{name!r} may not carry a topic that it lays claim to", "access"))
+                break
             self._feed_safely(Received(node, message))
         self.received[PUBLICATION] += publications
         self.bytes_received[PUBLICATION] += size
@@ -249,7 +263,8 @@ class Driver:
 
     def _note_failure(self, error: Exception, event: str) -> None:
         self.counts["core_errors"] += 1
-        self.log.error("the core failed", error, event=event)
+        if self.peers.guard.lines.skipped_before(self._loop.time()) is not None:
+            self.log.error("the core failed", error, event=event)
 
     def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None:
         """With a detector the core makes up its own mind; without one the driver's word counts."""

@@ -1,23 +1,36 @@
 """The first thing each end of a connection says. Nothing else is interpreted until it has been checked.
 
 On the wire: `OMEN`, the version (two bytes), the length of the rest (four bytes), then msgpack: a list of the fields
-below in order. A version that differs is refused before the rest is looked at; fields may be added at the end without a
-new version. An end that refuses says why, as `OMNO`, its version, a length and text, and closes.
+below in order. An end that refuses says why, as `OMNO`, its version, a length and text, and closes.
+
+The version changes when nodes of the former one could not follow; it is refused before the rest is looked at. Fields
+added at the end of the hello, which older nodes skip, change the revision alone. A node of an older revision is served;
+where a later one is needed, as for a secret, it is refused with what it lacks. Messages that an older revision does not
+know are not sent to it.
+
+Revisions: 0, without the last two fields; 1, with them, and a proof after the hello (see `handshake`).
 """
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 
 from omen.errors import OmenError
+from omen.protocol.vocabulary import Life, Place, Text
 
+Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
 VERSION = 1
+REVISION = 1
 MAGIC, REFUSAL = b"OMEN", b"OMNO"
 PREFACE = struct.Struct(">4sHI")
 LARGEST = 4096
+LONGEST_REASON = 300
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What comes of bytes that are no message: wrong in kind, in text, or nested too deep."""
 
 
 class Refused(OmenError):
@@ -30,14 +43,19 @@ class Refused(OmenError):
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True):
-    """Who speaks: its cluster, place, name and life, where it listens, and which process it is (a random number)."""
+    """Who speaks: its cluster, place, name and life, where it listens, and which process it is (a random number).
 
-    cluster: str
-    node: int
-    name: str
-    incarnation: int
-    address: str
-    session: int
+    `nonce`: drawn for this connection, where the cluster has a secret.
+    """
+
+    cluster: Text
+    node: Place
+    name: Text
+    incarnation: Life
+    address: Text
+    session: Place
+    revision: Place = 0
+    nonce: Nonce = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +93,33 @@ def read_hello(data: bytes | bytearray) -> Greeting | None:
     if magic == REFUSAL:
         if len(data) < end:
             return None
-        reason = bytes(data[PREFACE.size : end]).decode(errors="replace")
-        raise Refused(f"refused by the other end: {reason}", "refused", by_peer=True)
+        raise _refused_by_peer(data)
     if version != VERSION:
+        age = "an older" if version < VERSION else "a newer"
         raise Refused(
-            f"the other end speaks version {version} of the wire format, this node version {VERSION}", "version"
+            f"the other end speaks {age} wire format, version {version}; this node speaks version {VERSION}", "version"
         )
     if len(data) < end:
         return None
     try:
         return Greeting(_decoder.decode(bytes(data[PREFACE.size : end])), end)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise Refused(f"a hello that cannot be read: {error}", "hello") from error
+
+
+def read_refusal(data: bytes) -> Refused | None:
+    """What the other end says in place of a frame, as it goes; None: it is no refusal."""
+    return _refused_by_peer(data) if data[:4] == REFUSAL else None
+
+
+def _refused_by_peer(data: bytes | bytearray) -> Refused:
+    reason = bytes(data[PREFACE.size : PREFACE.size + LARGEST]).decode(errors="replace")
+    return Refused(f"refused by the other end: {_one_line(reason) or 'without a reason'}", "refused", by_peer=True)
+
+
+def _one_line(text: str) -> str:
+    """What another end says may go into a log: a line of it, and not a long one."""
+    return "".join(char if char.isprintable() else " " for char in text[:LONGEST_REASON])
 
 
 def check_hello(hello: Hello, own: Hello) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 
 import msgspec
 
 from omen.net.connection import Connection
 from omen.net.dialling import Dialler
+from omen.net.entrance import Entry
+from omen.net.guard import Guard
 from omen.net.hello import Hello, Refused
 from omen.net.logs import Log
 from omen.net.peer import Listener, Parts, Peer
@@ -23,12 +26,13 @@ SLOWEST_ACCEPTED = 10  # an idle connection that the other end dialled is that e
 class Peers:
     """All connections of a node, by the place of the node at the other end."""
 
-    def __init__(self, hello: Hello, limits: Limits, listener: Listener, log: Log) -> None:
+    def __init__(self, hello: Hello, limits: Limits, listener: Listener, log: Log, guard: Guard | None = None) -> None:
         self.limits = limits
+        self.guard = guard or Guard(limits, log, hello.cluster, hello.name)
         self._hello = hello
         self.table: dict[NodeId, Peer] = {}
         self.counts: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
+        self.refused = self.guard.refused
         self._listener = listener
         self._log = log
         self._loop = asyncio.get_running_loop()
@@ -48,9 +52,9 @@ class Peers:
             self._hello = hello
         return self._hello
 
-    def accept(self) -> Connection:
+    def accept(self) -> Entry:
         """For a server: the protocol of a connection that comes in."""
-        return Connection(self)
+        return Entry(self.guard, Connection(self))
 
     def send(self, node: NodeId, address: str, parts: Parts, size: int, urgent: bool) -> None:
         """Have a frame sent with the next tick; dial first where there is no connection."""
@@ -121,6 +125,11 @@ class Peers:
     def connections(self) -> list[Connection]:
         return [peer.connection for peer in self.table.values() if peer.connection is not None]
 
+    def name_of(self, node: NodeId) -> str:
+        """How a peer goes by, once it has shown that it may."""
+        peer = self.table.get(node)
+        return peer.name if peer is not None else ""
+
     def slow(self) -> list[Connection]:
         """The connections that hold publishers back: half of their queue is full, and they are not behind yet."""
         mark = self.limits.queue_bytes // 2
@@ -155,6 +164,10 @@ class Peers:
         """Whoever is at the other end has said so, and may be heard."""
         hello = connection.peer
         assert hello is not None
+        refusal = self.guard.settle(connection, self._loop.time())
+        if refusal is not None:
+            connection.refuse(refusal)
+            return
         peer = self.table.setdefault(hello.node, Peer(hello.node))
         former = peer.incarnation
         if former is not None and hello.session != peer.session:
@@ -227,12 +240,13 @@ class Peers:
                 self._listener.on_peer_ready(connection.peer.node)
 
     def on_refused(self, connection: Connection, refusal: Refused) -> None:
-        self.refused[refusal.why] += 1
-        self._log.warning("refused", reason=str(refusal), peer=connection.peer.name if connection.peer else "")
+        """Counted, and where it was an offence not heard for a while."""
+        self.guard.note_refusal(refusal, connection.remote, connection.peer, self._loop.time())
 
     def on_closed(self, connection: Connection, error: Exception | None) -> None:
         self._open.discard(connection)
         self._dirty.discard(connection)
+        self.guard.census.leave(connection)
         self._drained.set()
         peer = self.table.get(connection.peer.node) if connection.peer is not None else None
         if peer is None or peer.connection is not connection or self._dialler.is_closed:
@@ -293,8 +307,15 @@ class Peers:
             del self.table[peer.node]
 
     def _sweep(self) -> None:
-        """Close what nobody needs."""
+        """Close what nobody needs, what is too slow, and what is good no longer."""
         now = self._loop.time()
+        for slow in list(self._open):
+            trouble = slow.trouble_with(now)
+            if trouble is not None:
+                slow.refuse(trouble)
+                slow.abort()
+            elif time.time() > slow.valid_until:
+                slow.refuse(Refused("the certificate shown has expired by now", "certificate"))
         for peer in list(self.table.values()):
             connection = peer.connection
             if connection is None or peer.is_kept:
@@ -303,6 +324,16 @@ class Peers:
             if now - connection.last_used > patience:
                 connection.retire()
         self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+
+    async def renew(self, over_s: float = 2.0) -> None:
+        """Other keys are in force: every connection made by former ones is made again, one after the other."""
+        version = self.guard.credentials.version
+        former = [connection for connection in self._open if connection.key_version < version]
+        for connection in former:
+            if self._dialler.is_closed:
+                return
+            connection.close()
+            await asyncio.sleep(over_s / len(former))
 
     async def close(self, patience_s: float = 1.0) -> None:
         """Write out what is waiting, then close everything."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from omen.errors import InvalidInput
 from omen.net.names import check_name, split_address, topic_key
+from omen.net.security import Rule, Security, check_exposure
 from omen.protocol.config import Config, Dissemination
 from omen.protocol.events import MILLISECOND, SECOND
 
@@ -55,7 +56,21 @@ class Limits:
     """Messages that the application has not taken yet; beyond it the next are reported as a gap."""
     inbox_bytes: int = 64 << 20
     hello_timeout_s: float = 10.0
-    """A connection that has not said hello by then is closed."""
+    """A connection that has not shown who it is by then is closed."""
+    frame_timeout_s: float = 30.0
+    """A frame that has begun must be complete by then."""
+    stall_timeout_s: float = 60.0
+    """A peer that reads nothing for so long is let go."""
+    frames_per_s: float = 50_000.0
+    """Taken from one peer; one that sends more is read from later. 0: any number."""
+    messages_per_s: float = 5_000.0
+    """The same for the overlay's own messages, which cost more than publications."""
+    connections: int = 1024
+    """That others may have made to this node; more are turned away."""
+    connections_per_address: int = 256
+    half_open: int = 512
+    """Of them those that have not shown who they are; beyond it the oldest is closed."""
+    half_open_per_address: int = 128
     connect_timeout_s: float = 5.0
     idle_s: float = 30.0
     """A connection that nobody asked to keep is closed after this."""
@@ -104,6 +119,9 @@ class NodeConfig:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
+    security: Security = field(default_factory=Security)
+    access: tuple[Rule, ...] = ()
+    """Who may publish and subscribe, topic by topic. Empty: everybody, everything."""
         if not self.name:
             object.__setattr__(self, "name", f"node-{os.getpid()}-{os.urandom(4).hex()}")
         check_name(self.name)
@@ -119,6 +137,7 @@ class NodeConfig:
             raise InvalidInput(f"listen {self.listen!r} is every address of this machine: say which one in `advertise`")
         for what, value, choices in (("engine", self.engine, ("lazy", "eager")), ("log", self.log, ("text", "json"))):
             if value not in choices:
+        check_exposure(self.listen, self.security, self.access)
                 raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
 
 
@@ -132,7 +151,8 @@ def read_node_config(path: str | Path) -> NodeConfig:
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path}: not text: {error}") from error
     try:
-        return fill(NodeConfig(name="unnamed"), values) if "name" in values else fill(NodeConfig(), values)
+        config = fill(NodeConfig(name="unnamed"), values) if "name" in values else fill(NodeConfig(), values)
+        return replace(config, security=config.security.relative_to(Path(path).parent))
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
 
@@ -160,6 +180,10 @@ def _fit(name: str, default: Any, value: Any, is_time: bool) -> Any:
         return fill(default, value, f"{name}.")
     if isinstance(default, tuple):
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if name == "access":
+        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+            raise InvalidInput("access: must be a list of rules, each begun with [[access]]")
+        return tuple(fill(Rule(topics=("unnamed",)), item, "access.") for item in value)
             raise InvalidInput(f"{name}: must be a list of texts")
         return tuple(value)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
