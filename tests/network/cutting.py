@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from omen.net.forking import fork, preload
+from omen.net.security import Security
 from omen.net.settings import LIVE, NodeConfig
 from omen.net.state import read_states
 
@@ -85,6 +86,7 @@ class Cutting:
             config = NodeConfig(
                 name=f"{side}{number}",
                 listen=f"{self.between.address_of(side)}:0",
+                security=Security(open=True),
                 topics=topics,
                 join=tuple(state["address"] for state in read_states(self.folder / "nodes")[:1]),
                 state=str(self.folder / "nodes"),

@@ -26,8 +26,8 @@ from omen.protocol.publications import (
 
 U64 = st.integers(min_value=0, max_value=2**64 - 1)
 U32 = st.integers(min_value=0, max_value=2**32 - 1)
-COUNT = st.integers(min_value=0, max_value=2**63)
-MARK = st.builds(Mark, U64, U32, COUNT, COUNT, COUNT, st.integers(min_value=-1, max_value=2**63), COUNT)
+COUNT = st.integers(min_value=0, max_value=2**62)
+MARK = st.builds(Mark, U64, U32, COUNT, COUNT, COUNT, st.integers(min_value=-1, max_value=2**62), COUNT)
 
 
 @given(U64, U64, U32, U64, st.binary(max_size=200), st.booleans())

@@ -23,6 +23,7 @@ from omen.protocol.messages import Ref
 from omen.protocol.outbox import Outbox
 from omen.protocol.publications import (
     HEADER_BYTES,
+    HIGHEST_SEQUENCE,
     OPENING,
     Announce,
     Graft,
@@ -48,7 +49,7 @@ Neighbours = Mapping[NodeId, tuple[Ref, frozenset[Topic]]]
 class Dissemination:
     """Part of a node. `in_use`: it was told of topics and links; until something is published nobody has to.
 
-    `duplicates`: publications that came once more than needed.
+    `duplicates`: publications that came once more than needed. `impossible`: with a number nobody could have reached.
     """
 
     def __init__(self, me: Ref, config: Config, out: Outbox, is_waiting: Callable[[Topic], bool]) -> None:
@@ -58,6 +59,7 @@ class Dissemination:
         self._is_waiting = is_waiting
         self.in_use = False
         self.duplicates = 0
+        self.impossible = 0
         self.carried: dict[Topic, Carried] = {}
         self._streams: dict[StreamKey, Stream] = {}
         self._window_count = self._settings.window_count
@@ -254,6 +256,9 @@ class Dissemination:
 
     def _receive_slowly(self, stream: Stream | None, sender: NodeId, publication: Publication, now: Time) -> None:
         sequence = publication.sequence
+        if not 0 < sequence <= HIGHEST_SEQUENCE:
+            self.impossible += 1
+            return
         if stream is None:
             stream = self._meet(publication, now)
             if stream is None:

@@ -7,12 +7,13 @@ long as windows last: what comes before the first of a run is kept by nobody any
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.messages import Message
+from omen.protocol.vocabulary import Life, Place
 
 PLAIN, OPENING = 1, 2
 """The first byte of a publication: the first of a run, or any other."""
@@ -22,6 +23,11 @@ _KEY = struct.Struct(">QQI")
 HEADER_BYTES = _HEADER.size
 LARGEST_PAYLOAD = 1 << 20
 LONGEST_TOPIC_NAME = 255
+HIGHEST_SEQUENCE = 1 << 62
+"""Far from where the next one would no longer fit into the wire form: what nobody can say, nobody may claim."""
+
+Sequence = Annotated[int, msgspec.Meta(ge=0, le=HIGHEST_SEQUENCE)]
+Known = Annotated[int, msgspec.Meta(ge=-1, le=HIGHEST_SEQUENCE)]
 
 StreamKey = bytes
 """Topic, publisher and incarnation as they stand in the frame: one look-up finds the stream."""
@@ -83,39 +89,39 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
     `idle`: milliseconds since the newest publication came.
     """
 
-    publisher: NodeId
-    incarnation: int
-    opened: int
-    first: int
-    last: int
-    yours: int
-    idle: int
+    publisher: Place
+    incarnation: Life
+    opened: Sequence
+    first: Sequence
+    last: Sequence
+    yours: Known
+    idle: Sequence
 
 
 class Announce(Message, frozen=True, array_like=True, tag=1):
     """How far the sender is, for each topic in the streams named. `compare`: these are all, and say the same."""
 
-    topics: tuple[tuple[Topic, tuple[Mark, ...]], ...]
+    topics: tuple[tuple[Place, tuple[Mark, ...]], ...]
     compare: bool = False
 
 
 class Pull(Message, frozen=True, array_like=True, tag=2):
     """Send these (topic, publisher, incarnation, first, last; last 0: up to the newest). `graft`: and what follows."""
 
-    wants: tuple[tuple[Topic, NodeId, int, int, int], ...]
+    wants: tuple[tuple[Place, Place, Life, Sequence, Sequence], ...]
     graft: bool = False
 
 
 class Prune(Message, frozen=True, array_like=True, tag=3):
     """Publications on this topic reach the sender by another way: announce them only."""
 
-    topic: Topic
+    topic: Place
 
 
 class Graft(Message, frozen=True, array_like=True, tag=4):
     """Send publications on this topic at once again."""
 
-    topic: Topic
+    topic: Place
 
 
 Control = Announce | Pull | Prune | Graft
