@@ -56,7 +56,7 @@ def test_what_is_published_by_one_command_is_printed_by_another(
     published = start("pub", "tea", "green", "--join", address, "--json")
     out, err = published.communicate(timeout=PATIENCE_S)
     assert published.returncode == 0, err
-    assert json.loads(out) == {"topic": "tea", "published": 1, "held": True}
+    assert json.loads(out) == {"topic": "tea", "published": 1, "wanted": True, "held": True}
     again = start("pub", "tea", "black", "--join", address)
     assert again.wait(PATIENCE_S) == 0
     again.communicate()
@@ -70,7 +70,7 @@ def test_publishing_to_nobody_is_told(seed_node: tuple[subprocess.Popen[str], st
     lonely = start("pub", "no such topic", "hello", "--join", address)
     out, err = lonely.communicate(timeout=PATIENCE_S)
     assert lonely.returncode == 1
-    assert (out, err) == ("", "nobody in the cluster holds what was said on 'no such topic'\n")
+    assert (out, err) == ("", "nobody else in the cluster wants 'no such topic': what was said reached no one\n")
 
 
 def test_a_node_leaves_in_good_order_on_sigterm_and_logs_json(seed_node: tuple[subprocess.Popen[str], str]) -> None:

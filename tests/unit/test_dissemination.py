@@ -11,7 +11,7 @@ from neighbourhood import TOPIC, Neighbourhood
 from omen.errors import InvalidInput
 from omen.protocol.config import Config
 from omen.protocol.dissemination import Dissemination
-from omen.protocol.events import Deliver, Multicast, SetTimer
+from omen.protocol.events import MILLISECOND, Deliver, Multicast, SetTimer
 from omen.protocol.messages import Ref
 from omen.protocol.outbox import Outbox
 from omen.protocol.publications import Announce, Prune, Publication, Pull, make_publication, stream_key
@@ -139,6 +139,21 @@ def test_neighbours_that_know_they_are_equally_far_fall_silent() -> None:
     assert announced <= 4 * len(RING)
     nodes.run(5000)
     assert nodes.sent[Announce] == announced
+
+
+def test_of_a_stream_that_goes_on_its_publisher_hears_every_round_and_the_others_seldom() -> None:
+    announced = {}
+    for retell_ms in (200, 1000):
+        nodes = Neighbourhood(CHAIN, retell_period=retell_ms * MILLISECOND)
+        for _ in range(50):
+            nodes.publish(1)
+            nodes.run(100)
+        announced[retell_ms] = nodes.sent[Announce]
+        assert nodes.held[1][-1].sequence >= 46
+        nodes.run(3000)
+        assert nodes.held[1][-1].sequence == 50
+        assert all(nodes.sequences(node, 1) == list(range(1, 51)) for node in (2, 3, 4))
+    assert announced[1000] < announced[200] / 2
 
 
 def test_the_loss_of_a_branch_in_mid_stream_is_made_up_by_another_link() -> None:

@@ -148,9 +148,12 @@ def publish(arguments: argparse.Namespace) -> int:
         payloads = [arguments.message.encode("utf-8", "surrogateescape")]
     published = publish_once(_passing(arguments, ()), arguments.topic, payloads, arguments.patience)
     if arguments.json:
-        print_json({"topic": arguments.topic, "published": len(published.sequences), "held": published.held})
+        facts = {"topic": arguments.topic, "published": len(published.sequences)}
+        print_json({**facts, "wanted": published.wanted, "held": published.held})
+    elif not published.held and not published.wanted:
+        say(f"nobody else in the cluster wants {arguments.topic!r}: what was said reached no one")
     elif not published.held:
-        say(f"nobody in the cluster holds what was said on {arguments.topic!r}")
+        say(f"no neighbour held it within {arguments.patience:g} s: it may be lost; --patience waits longer")
     return 0 if published.held else 1
 
 

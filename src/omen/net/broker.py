@@ -13,6 +13,7 @@ from typing import Any, assert_never
 from omen.errors import InvalidInput, OmenError
 from omen.net.birth import Birth, Preset
 from omen.net.driver import Driver, ForApplication
+from omen.net.engine import is_compiled, load_engine
 from omen.net.entrance import Entry
 from omen.net.guard import Guard
 from omen.net.hello import REVISION, Hello, Refused
@@ -118,7 +119,7 @@ class Broker:
         plug = self._origin.socket if self._origin is not None else listen_on(config.listen)
         self.address = config.advertise or join_address(*plug.getsockname()[:2])
         self.subscribed_keys = {self._key(topic) for topic in config.topics}
-        if config.engine == "eager":
+        if config.engine == "eager" or not is_compiled():
             await asyncio.get_running_loop().run_in_executor(None, load_engine)
         try:
             if config.http:
@@ -214,7 +215,8 @@ class Broker:
             if is_seed and loop.time() > deadline - self.config.limits.join_timeout_s * (1 - SEED_PATIENCE):
                 return ()
             if loop.time() > deadline:
-                raise NotJoined(f"nobody to join at {', '.join(self.config.join)}: {trouble or 'no answer'}")
+                why = str(trouble or "") or "no answer"
+                raise NotJoined(f"nobody to join at {', '.join(self.config.join)}: {why}")
             await asyncio.sleep(POLL_S)
         return ()
 
@@ -382,10 +384,3 @@ class Broker:
         if self.driver is not None:
             await self.driver.stop()
         self.inbox.close()
-
-
-def load_engine() -> None:
-    """Load compiled code now, with the smallest repair there is."""
-    from omen.mend.choosing import choose_links
-
-    choose_links([[0], [0]], [[0], [1]], [0, 0], 3.0)

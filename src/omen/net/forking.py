@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from omen.errors import InvalidInput
 from omen.net.birth import Preset
-from omen.net.broker import Origin, load_engine
+from omen.net.broker import Origin
+from omen.net.engine import load_engine
 from omen.net.listening import listen_on
 from omen.net.logs import write_log
 from omen.net.names import join_address, next_life, topic_key

@@ -115,20 +115,21 @@ def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Con
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of publications made in passing: their sequences, and whether neighbours held all on leaving."""
+    """What became of publications made in passing: whether anybody else wants them, and neighbours held all of them."""
 
     sequences: list[int]
+    wanted: bool
     held: bool
 
 
 def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], patience_s: float) -> Published:
-    """Join, publish, leave once the neighbours hold it; where nobody else wants the topic there are none."""
+    """Join, publish, leave once the neighbours hold it or patience ends; at once where nobody else wants the topic."""
 
     async def publish() -> Published:
         async with Broker(replace(config, topics=(topic,))) as broker:
             sequences = [await broker.publish(topic, payload) for payload in payloads]
-            patience = patience_s if broker.has_company(topic) else 0.0
-            held = not sequences or await broker.wait_held(topic, sequences[-1], patience)
-            return Published(sequences, held)
+            wanted = broker.has_company(topic)
+            held = not sequences or (wanted and await broker.wait_held(topic, sequences[-1], patience_s))
+            return Published(sequences, wanted, held)
 
     return run(publish())

@@ -29,7 +29,9 @@ LIVE = Config(
     detector=True,
     suspicion_time=2 * SECOND,
     audit=True,
-    dissemination=Dissemination(graft_delay=SECOND, pull_retry=500 * MILLISECOND, gap_attempts=60),
+    dissemination=Dissemination(
+        retell_period=SECOND, graft_delay=SECOND, pull_retry=500 * MILLISECOND, gap_attempts=60
+    ),
 )
 """The protocol's own defaults suit a simulated network; these stand a machine that is busy with something else.
 
@@ -55,12 +57,6 @@ class Limits:
     inbox_messages: int = 100_000
     """Messages that the application has not taken yet; beyond it the next are reported as a gap."""
     inbox_bytes: int = 64 << 20
-    hello_timeout_s: float = 10.0
-    """A connection that has not shown who it is by then is closed."""
-    frame_timeout_s: float = 30.0
-    """A frame that has begun must be complete by then."""
-    stall_timeout_s: float = 60.0
-    """A peer that reads nothing for so long is let go."""
     frames_per_s: float = 50_000.0
     """Taken from one peer; one that sends more is read from later. 0: any number."""
     messages_per_s: float = 5_000.0
@@ -71,6 +67,12 @@ class Limits:
     half_open: int = 512
     """Of them those that have not shown who they are; beyond it the oldest is closed."""
     half_open_per_address: int = 128
+    hello_timeout_s: float = 10.0
+    """A connection that has not shown who it is by then is closed."""
+    frame_timeout_s: float = 30.0
+    """A frame that has begun must be complete by then."""
+    stall_timeout_s: float = 60.0
+    """A peer that reads nothing for so long is let go."""
     connect_timeout_s: float = 5.0
     idle_s: float = 30.0
     """A connection that nobody asked to keep is closed after this."""
@@ -117,11 +119,11 @@ class NodeConfig:
     """How the log is written: `text` or `json`, a line an event."""
     protocol: Config = LIVE
     limits: Limits = field(default_factory=Limits)
-
-    def __post_init__(self) -> None:
     security: Security = field(default_factory=Security)
     access: tuple[Rule, ...] = ()
     """Who may publish and subscribe, topic by topic. Empty: everybody, everything."""
+
+    def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", f"node-{os.getpid()}-{os.urandom(4).hex()}")
         check_name(self.name)
@@ -135,9 +137,9 @@ class NodeConfig:
         host, _ = split_address(self.listen)
         if host in ("0.0.0.0", "::") and not self.advertise:
             raise InvalidInput(f"listen {self.listen!r} is every address of this machine: say which one in `advertise`")
+        check_exposure(self.listen, self.security, self.access)
         for what, value, choices in (("engine", self.engine, ("lazy", "eager")), ("log", self.log, ("text", "json"))):
             if value not in choices:
-        check_exposure(self.listen, self.security, self.access)
                 raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
 
 
@@ -178,12 +180,12 @@ def _fit(name: str, default: Any, value: Any, is_time: bool) -> Any:
         if not isinstance(value, Mapping):
             raise InvalidInput(f"{name}: must be a table of settings")
         return fill(default, value, f"{name}.")
-    if isinstance(default, tuple):
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
     if name == "access":
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
             raise InvalidInput("access: must be a list of rules, each begun with [[access]]")
         return tuple(fill(Rule(topics=("unnamed",)), item, "access.") for item in value)
+    if isinstance(default, tuple):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise InvalidInput(f"{name}: must be a list of texts")
         return tuple(value)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -16,6 +16,8 @@ from omen.protocol.publications import Announce, Mark, StreamKey, stream_key
 from omen.protocol.pulling import Pulling
 from omen.protocol.windows import Carried, Stream
 
+News = dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]]
+"""What each neighbour is to hear in this round."""
 TIMER = "spread"
 ROUND = (TIMER, "announce")
 SETTLING = 10
@@ -76,14 +78,24 @@ class Comparing:
             self._out.send(peer, Announce(tuple(marks), compare=True))
 
     def announce(self, now: Time) -> None:
-        """Once a period: tell each neighbour what it may not know. `dirty` keeps what is to be repeated."""
-        news: dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]] = {}
+        """Once a period: tell each neighbour what it may not know. `dirty` keeps what is to be repeated.
+
+        A stream that goes on comes over the tree by itself; only its publisher waits to hear how far it came.
+        """
+        news: News = {}
+        retell = self._settings.retell_period
         unsettled: list[Stream] = []
         for stream in self.dirty:
             if stream.key not in stream.carried.streams:
                 continue
-            stream.rounds = stream.rounds + 1 if stream.told_last == stream.last else 0
-            stream.told_last = stream.last
+            goes_on = stream.told_last != stream.last
+            if goes_on and stream.told_at is not None and now - stream.told_at < retell:
+                self._tell_publisher(stream, news, now)
+                unsettled.append(stream)
+                continue
+            stream.rounds = 0 if goes_on else stream.rounds + 1
+            if goes_on:
+                stream.told_last, stream.told_at = stream.last, now
             if self._tell(stream, news, now):
                 stream.is_dirty = False
             else:
@@ -100,7 +112,22 @@ class Comparing:
         if self.dirty:
             self._out.set_timer(ROUND, self._settings.announce_period)
 
-    def _tell(self, stream: Stream, news: dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]], now: Time) -> bool:
+    def _tell_publisher(self, stream: Stream, news: News, now: Time) -> None:
+        """If it is a neighbour."""
+        publisher, last = stream.publisher, stream.last
+        ref = stream.carried.peers.get(publisher)
+        if ref is None or publisher in self.behind or not stream.is_settled or stream.told.get(publisher) == last:
+            return
+        self._add_mark(stream, ref, news, now)
+
+    def _add_mark(self, stream: Stream, ref: Ref, news: News, now: Time) -> None:
+        stream.told[ref.id] = stream.last
+        entry = news.get(ref.id)
+        if entry is None:
+            entry = news[ref.id] = (ref, {})
+        entry[1].setdefault(stream.carried.topic, []).append(stream.mark_for(ref.id, now))
+
+    def _tell(self, stream: Stream, news: News, now: Time) -> bool:
         """Whether all neighbours are as far as this node."""
         if not stream.is_settled:
             return False
@@ -114,11 +141,7 @@ class Comparing:
             lags = known is None or known[1] < last
             settled = settled and not lags
             if stream.told.get(peer) != last or (lags and repeats):
-                stream.told[peer] = last
-                entry = news.get(peer)
-                if entry is None:
-                    entry = news[peer] = (ref, {})
-                entry[1].setdefault(stream.carried.topic, []).append(stream.mark_for(peer, now))
+                self._add_mark(stream, ref, news, now)
         return settled
 
     def hear(self, carried: Carried, sender: NodeId, marks: tuple[Mark, ...], compare: bool, now: Time) -> None:

@@ -31,6 +31,8 @@ class Dissemination:
     """Bytes a publication may carry."""
     announce_period: Time = 200 * MILLISECOND
     """Neighbours tell each other how far they are, once in each such interval in which something came."""
+    retell_period: Time = 200 * MILLISECOND
+    """Of a stream that goes on, its publisher apart, they are told no more often than this."""
     graft_delay: Time = 100 * MILLISECOND
     """How long an announced publication may take to come by itself before it is pulled."""
     pull_retry: Time = 250 * MILLISECOND

@@ -51,6 +51,7 @@ class Stream:
         "rounds",
         "silent_until",
         "told",
+        "told_at",
         "told_last",
         "want",
         "want_since",
@@ -77,6 +78,7 @@ class Stream:
         self.known: dict[NodeId, tuple[int, int]] = {}
         self.told: dict[NodeId, int] = {}
         self.told_last = -1
+        self.told_at: Time | None = None
         self.rounds = 0
         self.is_dirty = False
         # Publications up to the mark were that old when a neighbour announced them.
