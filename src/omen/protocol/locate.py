@@ -26,7 +26,10 @@ class Search:
 
 
 class Locator:
-    """Runs searches; a finished one is returned as (purpose, successor or None, everyone met on the way)."""
+    """Runs searches; a finished one is returned as (purpose, successor or None, everyone met on the way).
+
+    Nobody is met where nobody answers.
+    """
 
     def __init__(self, book: Book, config: Config, out: Outbox) -> None:
         self._book = book
@@ -73,7 +76,8 @@ class Locator:
                 self._ask(nonce)
             return None
         del self._searches[nonce]
-        return search.purpose, best, list(search.candidates.values())
+        met = [] if best is None else list(search.candidates.values())
+        return search.purpose, best, met
 
     def _best(self, search: Search) -> Ref | None:
         open_to = [ref for ref in search.candidates.values() if ref.id not in search.silent]

@@ -51,6 +51,14 @@ class Membership:
         node.out.set_timer(("join",), node.config.standby_timeout)
         node.locator.search(node.book.id, ("join",), node.contacts)
 
+    def join_unless_taken_in(self) -> None:
+        """Those met on the way in may all be gone before anybody has linked this node: then begin anew."""
+        node = self._node
+        if not node.ring.members:
+            self.join()
+        elif node.requests.open:
+            node.out.set_timer(("join",), node.config.standby_timeout)
+
     def take_place(self, met: Iterable[Ref]) -> None:
         """The place on the circle is found: say hello to those around it, then ask the successor for links."""
         node = self._node

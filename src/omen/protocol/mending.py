@@ -62,22 +62,28 @@ class Mending:
         """For a join: the topics in which no member that answered can take the newcomer in."""
         if self.centre is None:
             return []
-        has = 0
-        for answer in self.answers.values():
-            has |= self._anchored(answer)
+        has = self._settled()
+        if self.walked:
+            for answer in self.answers.values():
+                has |= self._anchored(answer, has)
         return [topic for position, topic in enumerate(self.asked) if not has >> position & 1]
 
-    def _anchored(self, answer: Answer) -> int:
+    def _settled(self) -> int:
+        """The topics that some member has and does not wait to be linked in, as bits."""
+        has = 0
+        for answer in self.answers.values():
+            has |= int.from_bytes(answer.mine, "little") & ~int.from_bytes(answer.unsettled, "little")
+        return has
+
+    def _anchored(self, answer: Answer, settled: int) -> int:
         """The topics in which a member can take the newcomer in, as bits.
 
-        One that waits to be linked itself stands for nobody else, so two newcomers must not both count on each other:
-        the one with the higher place may count on the lower.
+        One that waits to be linked itself stands for nobody else, so it counts only where nobody else is to be found,
+        and then two newcomers must not both count on each other: the one with the higher place may count on the lower.
         """
-        mine = int.from_bytes(answer.mine, "little")
+        mine, unsettled = int.from_bytes(answer.mine, "little"), int.from_bytes(answer.unsettled, "little")
         assert self.centre is not None
-        if answer.me.id < self.centre.id:
-            return mine
-        return mine & ~int.from_bytes(answer.unsettled, "little")
+        return mine & ~(unsettled & settled if answer.me.id < self.centre.id else unsettled)
 
     def is_outrun(self) -> bool:
         """Whether a topic is left in which another newcomer, higher on the circle, is about to be linked."""
@@ -149,9 +155,10 @@ class Mending:
         """Before a join all present subscribers of a topic are one piece; the newcomer is another."""
         assert self.centre is not None
         newcomer = self.centre.id
-        everything = list(range(len(self.asked)))
+        everything, settled = list(range(len(self.asked))), self._settled()
         topics_of = [
-            everything if node == newcomer else _positions(self._anchored(self.answers[node])) for node in nodes
+            everything if node == newcomer else _positions(self._anchored(self.answers[node], settled))
+            for node in nodes
         ]
         labels_of = [[int(node == newcomer)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)]
         return topics_of, labels_of

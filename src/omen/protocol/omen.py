@@ -265,8 +265,8 @@ class OmenNode:
             self.requests.ask_again(key[1])
         elif kind == "report":
             self.reports.report(key[1])
-        elif kind == "join" and not self.ring.members:
-            self.membership.join()
+        elif kind == "join":
+            self.membership.join_unless_taken_in()
         elif kind in ("spare", "fade"):
             self.sparing.on_timer(key)
         elif kind == "depart":

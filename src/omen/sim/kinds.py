@@ -26,7 +26,9 @@ class Kind:
 
 
 def _build_omen(world: World, scenario: Scenario, places: Mapping[Label, NodeId]) -> Population:
-    return Population(world, scenario.protocol_config(), choose_links, places)
+    config = scenario.protocol_config()
+    contacts = config.resilience + 1  # one of them is there, however the losses of a burst fall
+    return Population(world, config, choose_links, places, contacts)
 
 
 OMEN = Kind("omen", _build_omen, Monitors)

@@ -135,11 +135,17 @@ class Monitors:
         elif notice.what == "arrived":
             self._note_handled((notice.detail,))
         elif notice.what == "left":
-            self.note_burst()
+            self._note_departure(node)
         elif notice.what == "renewed":
             self._note_renewal(node, notice.detail)
         elif notice.what == "lost":
             self._note_loss(notice.detail)
+
+    def _note_departure(self, node: NodeId) -> None:
+        """A node has left: whatever else it had asked for is void."""
+        self.note_burst()
+        for event in [event for event in self._expected if event.node == node and event.kind != "leave"]:
+            del self._expected[event]
 
     def _note_renewal(self, node: NodeId, incarnation: int) -> None:
         """A node that was taken for gone begins another life: what its old one asked for is void."""

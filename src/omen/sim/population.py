@@ -23,11 +23,17 @@ from omen.sim.world import NOBODY, World, generator_for
 class Population:
     """Labels at the edge, places on the circle inside. A label that comes back is the same place in another life.
 
-    `places`: where some labels stand; the others are placed by their hash.
+    `places`: where some labels stand; the others are placed by their hash. `contacts`: how many members a newcomer
+    knows of.
     """
 
     def __init__(
-        self, world: World, config: Config, engine: Engine, places: Mapping[Label, NodeId] | None = None
+        self,
+        world: World,
+        config: Config,
+        engine: Engine,
+        places: Mapping[Label, NodeId] | None = None,
+        contacts: int = 1,
     ) -> None:
         self.world = world
         self.config = config
@@ -36,6 +42,7 @@ class Population:
         self.topic_labels: dict[Topic, Label] = {}
         self.cores: dict[NodeId, OmenNode] = {}
         self._places = dict(places or {})
+        self._contacts = contacts
         self._lives: dict[NodeId, int] = {}
         self._wanted: dict[NodeId, set[Topic]] = {}
         self._codes: dict[NodeId, tuple[tuple[Topic, ...], npt.NDArray[np.int64]]] = {}
@@ -119,18 +126,17 @@ class Population:
     def join(
         self, label: Label, topics: Sequence[Label], through: Label | None = None, place: NodeId | None = None
     ) -> NodeId:
-        """A node comes, or comes back, through the member named or a random one; `place`: where it stands."""
+        """A node comes, or comes back, through the member named or random ones; `place`: where it stands."""
         if place is not None:
             self._places[label] = place
         node = self.place(label)
         before = self.cores[node].ref.incarnation if node in self.cores else 0
         life = self._lives[node] = max(self._lives.get(node, 0), before) + 1
         members = self.members() if through is None else [self.place(through)]
-        contacts = []
-        if members:
-            contact = members[self._random.randrange(len(members))]
-            contacts.append(Ref(contact, self.world.places[contact].incarnation, ""))
-        self.world.add(node, self._core(node, life, self._keys(topics), contacts), life)
+        first = self._random.randrange(len(members)) if members else 0
+        known = [members[(first + step) % len(members)] for step in range(min(self._contacts, len(members)))]
+        refs = [Ref(contact, self.world.places[contact].incarnation, "") for contact in known]
+        self.world.add(node, self._core(node, life, self._keys(topics), refs), life)
         return node
 
     def crash(self, label: Label) -> None:

@@ -1,0 +1,72 @@
+"""Coming in when it is least convenient: together with others, through contacts that are gone, or only to leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from omen.sim.running import run_scenario
+from omen.sim.scenario import BoundsSpec, ConfigSpec, EventSpec, NetworkSpec, NodeSpec, Scenario, read_scenario
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def world(*events: EventSpec, detector: bool = False) -> Scenario:
+    return Scenario(
+        nodes={f"n{number}": NodeSpec(("t", f"u{number % 3}")) for number in range(10)},
+        config=ConfigSpec(
+            resilience=2,
+            coverage=1,
+            gossip_ms=200.0,
+            standby_timeout_ms=1500.0,
+            detector=detector,
+            heartbeat_ms=200.0,
+            suspicion_ms=400.0,
+        ),
+        network=NetworkSpec(latency_ms=(0.5, 5.0), detection_ms=(20.0, 60.0)),
+        bounds=BoundsSpec(whole_s=25.0, handled_s=30.0, idle_s=35.0),
+        events=events,
+    )
+
+
+@pytest.mark.parametrize("seed", (0, 7, 18, 30))
+def test_two_newcomers_do_not_count_on_each_other_where_another_has_their_topic(seed: int) -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / "two-newcomers.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("detector", [False, True])
+def test_a_newcomer_that_reaches_nobody_joins_once_it_does(seed: int, detector: bool) -> None:
+    everybody = tuple(f"n{number}" for number in range(10))
+    outcome = run_scenario(
+        world(
+            EventSpec(at=1.0, partition=(everybody,)),
+            EventSpec(at=1.01, join="x", topics=("t", "u1"), through="n4"),
+            EventSpec(at=6.0, heal=True),
+            detector=detector,
+        ),
+        seed,
+    )
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("detector", [False, True])
+def test_contacts_that_are_lost_while_a_newcomer_comes_in_do_not_keep_it_out(seed: int, detector: bool) -> None:
+    crashes = [EventSpec(at=1.0006, crash=f"n{number}") for number in (seed, seed + 5)]
+    outcome = run_scenario(world(EventSpec(at=1.0, join="x", topics=("t", "u1")), *crashes, detector=detector), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_newcomer_may_leave_before_it_was_linked(seed: int) -> None:
+    outcome = run_scenario(
+        world(EventSpec(at=1.0, join="x", topics=("t", "u1")), EventSpec(at=1.0 + 0.004 * seed, leave="x")), seed
+    )
+    assert outcome.complaints() == []
+    assert outcome.settled
