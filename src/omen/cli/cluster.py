@@ -67,6 +67,7 @@ def _add_up(actions: Any) -> None:
     parser.add_argument("--algorithm", metavar="A", default="low-oda", help="of the overlay to begin with (low-oda)")
     parser.add_argument("--grow", action="store_true", help="no overlay to begin with: nodes join one after the other")
     parser.add_argument("--name", metavar="NAME", default="omen", help="of the cluster (omen)")
+    parser.add_argument("--tls", action="store_true", help="nodes show each other certificates, made for the purpose")
     parser.add_argument("--log", choices=("text", "json"), default="text", help="how nodes write their logs (text)")
     _add_state(parser)
     add_json(parser)
@@ -78,7 +79,7 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def up(arguments: argparse.Namespace) -> int:
-    from omen.net.cluster import LOGS, Plan, bring_up, wait_until_healthy
+    from omen.net.cluster import CLIENT_FILE, LOGS, Plan, bring_up, wait_until_healthy
     from omen.runs import design_overlay
 
     interests = _interests(arguments)
@@ -92,7 +93,7 @@ def up(arguments: argparse.Namespace) -> int:
         for code, node in enumerate(interests.nodes.tolist())
     }
     with working("starting nodes"):
-        names = bring_up(arguments.state, Plan(topics, arguments.name, arguments.log), overlay)
+        names = bring_up(arguments.state, Plan(topics, arguments.name, arguments.log, arguments.tls), overlay)
         healthy = wait_until_healthy(arguments.state, names)
     facts = {
         "nodes": len(names),
@@ -101,6 +102,7 @@ def up(arguments: argparse.Namespace) -> int:
         "healthy": healthy,
         "state": arguments.state,
         "logs": str(Path(arguments.state) / LOGS),
+        "client": str(Path(arguments.state) / CLIENT_FILE) if arguments.tls else None,
     }
     if arguments.json:
         print_json(facts)

@@ -16,6 +16,7 @@ from omen.cli import (
     demo,
     designing,
     exporting,
+    keys,
     mending,
     node,
     replaying,
@@ -81,6 +82,7 @@ def make_parser() -> Parser:
         node,
         cluster,
         status,
+        keys,
         compiling,
     )
     for module in modules:

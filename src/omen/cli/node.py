@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least, seconds
 from omen.cli.output import print_facts, print_json, say
+from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
@@ -21,7 +22,7 @@ example:
   omen node --example > node.toml
   omen node --config node.toml
 
-SIGTERM or Ctrl-C: leave in good order; a second one, or SIGQUIT: go at once.
+SIGTERM or Ctrl-C: leave in good order; a second one, or SIGQUIT: go at once. SIGHUP: read keys and access rules again.
 """
 PUB_EPILOG = """\
 example:
@@ -89,15 +90,25 @@ def _add_sub(commands: Any) -> None:
 
 
 def _add_joining(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--join", metavar="HOST:PORT", action="append", required=True, help="a member; may be repeated")
-    parser.add_argument("--cluster", metavar="NAME", default="omen", help="the cluster's name (omen)")
-    parser.add_argument("--name", metavar="NAME", default="", help="of this node (made up)")
+    parser.add_argument("--join", metavar="HOST:PORT", action="append", help="a member; may be repeated")
+    parser.add_argument("--config", metavar="FILE", help="settings of a node, for its keys and members to join through")
+    parser.add_argument("--cluster", metavar="NAME", help="the cluster's name (omen)")
+    parser.add_argument("--name", metavar="NAME", help="of this node (made up)")
 
 
 def _passing(arguments: argparse.Namespace, topics: tuple[str, ...]) -> NodeConfig:
-    from omen.net.settings import NodeConfig
+    from dataclasses import replace
 
-    return NodeConfig(arguments.name, arguments.cluster, join=tuple(arguments.join), topics=topics)
+    from omen.net.settings import NodeConfig, read_node_config
+
+    config = read_node_config(arguments.config) if arguments.config else NodeConfig()
+    told = {"name": arguments.name, "cluster": arguments.cluster, "join": tuple(arguments.join or ())}
+    config = replace(
+        config, topics=topics, http="", state="", record="", **{name: value for name, value in told.items() if value}
+    )
+    if not config.join:
+        raise InvalidInput("--join: which member to join through? HOST:PORT, or `join` in the file of --config")
+    return config
 
 
 def run_node(arguments: argparse.Namespace) -> int:
@@ -122,7 +133,7 @@ def run_node(arguments: argparse.Namespace) -> int:
             print_facts([("name", broker.name), ("address", broker.address), ("http", broker.http_address or None)])
         sys.stdout.flush()
 
-    run_node(config, when_up)
+    run_node(config, when_up, settings=arguments.config)
     return 0
 
 

@@ -46,25 +46,55 @@ def status(arguments: argparse.Namespace) -> int:
         "links": sum(degrees) // 2,
         "avg_degree": sum(degrees) / len(degrees) if degrees else 0.0,
         "max_degree": max(degrees, default=0),
+        "refused": _total(answered, "refused"),
+        "denied": _total(answered, "denied"),
     }
     if arguments.json:
         print_json({**totals, "status": nodes})
     else:
         _print_nodes(nodes)
         print()
-        print_facts(list(totals.items()))
+        print_facts([(name, _shown(value)) for name, value in totals.items()])
     return 0 if nodes and well == len(nodes) else 1
 
 
+def _total(nodes: list[dict[str, Any]], what: str) -> dict[str, int]:
+    """Refusals or denials of all nodes, by reason."""
+    total: dict[str, int] = {}
+    for node in nodes:
+        for reason, count in node[what].items():
+            total[reason] = total.get(reason, 0) + count
+    return dict(sorted(total.items()))
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ", ".join(f"{reason} {count}" for reason, count in value.items()) or None
+    return value
+
+
 def _print_nodes(nodes: list[dict[str, Any]]) -> None:
-    header = ("node", "status", "links", "topics", "before", "after", "delivered", "published", "repairs", "address")
+    header = (
+        "node",
+        "status",
+        "links",
+        "topics",
+        "before",
+        "after",
+        "delivered",
+        "published",
+        "repairs",
+        "refused",
+        "address",
+    )
     rows: list[tuple[Any, ...]] = []
     for node in nodes:
         if "links" not in node:
-            rows.append((node["name"], node["status"], *(None,) * 7, node["address"]))
+            rows.append((node["name"], node["status"], *(None,) * (len(header) - 3), node["address"]))
             continue
         before, after = (next(iter(node[side]), None) for side in ("predecessors", "successors"))
-        numbers = (node["delivered"], node["published"], node["repairs"])
+        refused = sum(node["refused"].values()) + sum(node["denied"].values())
+        numbers = (node["delivered"], node["published"], node["repairs"], refused)
         links, topics = len(node["links"]), len(node["topics"])
         rows.append((node["name"], node["status"], links, topics, before, after, *numbers, node["address"]))
     print_table(header, rows)

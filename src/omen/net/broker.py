@@ -286,8 +286,17 @@ class Broker:
         if replay:
             for key in keys:
                 driver.feed(events.Replay(key))
+        await self._link(tuple(keys), timeout)
+
+    async def take_part(self, topic: str, timeout: float | None = None) -> None:
+        """Carry a topic without being handed what comes on it, as for a publisher that may not subscribe."""
+        self._running().peers.guard.access.check_publish(topic)
+        await self._link((self._key(topic),), timeout)
+
+    async def _link(self, keys: tuple[int, ...], timeout: float | None) -> None:
+        driver = self._running()
         before = set(driver.core.requests.open)
-        driver.feed(events.Subscribe(tuple(keys)))
+        driver.feed(events.Subscribe(keys))
         asked = set(driver.core.requests.open) - before
         async with asyncio.timeout(timeout):
             while (asked & driver.core.requests.open.keys() or not self.is_joined) and not self._has_left:

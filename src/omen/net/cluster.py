@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from omen.errors import CannotWrite, InvalidInput
 from omen.net.asking import ask
 from omen.net.forking import fork_node, plan_presets, preload
+from omen.net.keys import make_cluster_keys, security_from
 from omen.net.settings import NodeConfig
 from omen.net.state import is_running, path_of, read_states
 
@@ -23,15 +24,30 @@ if TYPE_CHECKING:
 PLAN = "cluster.plan"
 NODES = "nodes"
 LOGS = "logs"
+KEYS = "keys"
+CLIENT, CLIENT_FILE = "client-*", "client.toml"
+CLIENT_SETTINGS = """\
+# For `omen pub` and `omen sub`: omen sub TOPIC --join HOST:PORT --config client.toml
+name = "client-*"
+cluster = {cluster}
+[security]
+authorities = ["keys/ca.pem"]
+certificate = "keys/client-any.pem"
+key = "keys/client-any.key"
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a cluster is made of: kept in its folder, so that a node that was killed can come back as it was."""
+    """What a cluster is made of: kept in its folder, so that a node that was killed can come back as it was.
+
+    `tls`: its nodes show each other certificates, made for it and kept in its folder too.
+    """
 
     topics: dict[str, list[str]]
     cluster: str
     log: str
+    tls: bool = False
 
 
 def node_configs(folder: Path, plan: Plan, base: NodeConfig) -> list[NodeConfig]:
@@ -45,6 +61,7 @@ def node_configs(folder: Path, plan: Plan, base: NodeConfig) -> list[NodeConfig]
             http=base.http or "127.0.0.1:0",
             state=str(folder / NODES),
             log=plan.log,
+            security=security_from(folder / KEYS, name) if plan.tls else base.security,
         )
         for name, topics in plan.topics.items()
     ]
@@ -66,6 +83,9 @@ def bring_up(folder: str | Path, plan: Plan, overlay: Overlay | None) -> list[st
         (root / PLAN).write_text(json.dumps(asdict(plan)))
     except OSError as error:
         raise CannotWrite(f"{root}: cannot keep a cluster's state there: {error.strerror}") from error
+    if plan.tls:
+        make_cluster_keys(root / KEYS, plan.cluster, [*plan.topics, CLIENT])
+        (root / CLIENT_FILE).write_text(CLIENT_SETTINGS.format(cluster=json.dumps(plan.cluster)))
     preload()
     configs = node_configs(root, plan, NodeConfig(name="unnamed"))
     if overlay is not None:
@@ -102,7 +122,7 @@ def read_plan(folder: str | Path) -> Plan:
     path = Path(folder) / PLAN
     try:
         values = json.loads(path.read_text())
-        return Plan(values["topics"], values["cluster"], values["log"])
+        return Plan(values["topics"], values["cluster"], values["log"], values.get("tls", False))
     except FileNotFoundError as error:
         raise InvalidInput(f"{folder}: no cluster was brought up from there (`omen cluster up` does)") from error
     except (ValueError, KeyError, TypeError) as error:

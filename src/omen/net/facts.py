@@ -63,6 +63,8 @@ def topology_of(broker: Broker) -> dict[str, Any]:
         "gaps": broker.gaps,
         "published": broker.published,
         "repairs": broker.driver.repairs.count if broker.driver else 0,
+        "refused": dict(broker.guard.refused) if broker.guard else {},
+        "denied": dict(broker.guard.access.denied) if broker.guard else {},
     }
 
 
@@ -97,8 +99,13 @@ def metrics_of(broker: Broker) -> str:
     page.counters("omen_messages_received_total", "messages received, by kind", "kind", driver.received.items())
     page.counters("omen_bytes_sent_total", "bytes sent, by kind", "kind", driver.bytes_sent.items())
     page.counters("omen_bytes_received_total", "bytes received, by kind", "kind", driver.bytes_received.items())
-    page.counters("omen_refused_total", "connections refused, by reason", "reason", peers.refused.items())
-    events = {**peers.counts, **driver.counts}
+    guard = peers.guard
+    page.counters("omen_refused_total", "connections refused, by reason", "reason", guard.refused.items())
+    page.counters("omen_denied_total", "denied by access rules, by what", "what", guard.access.denied.items())
+    page.gauge("omen_half_open", "connections that have not shown who they are", len(guard.census.half_open))
+    page.gauge("omen_paused", "addresses and nodes not heard for breaking the protocol", guard.paused())
+    page.counters("omen_dropped_total", "messages that made no sense, by reason", "reason", core.refused.items())
+    events = {**peers.counts, **driver.counts, **guard.counts}
     page.counters("omen_events_total", "what happened to connections and frames", "event", events.items())
     return page.text()
 

@@ -131,6 +131,10 @@ class Guard:
             name = peer.name if peer is not None else ""
             self._log.warning("refused", reason=str(refusal), peer=name, address=address, **facts)
 
+    def paused(self) -> int:
+        """How many addresses and nodes are not heard now."""
+        return self.backoff.paused(asyncio.get_running_loop().time())
+
     def renew(self, security: Security | None = None, rules: Sequence[Rule] | None = None) -> bool:
         """Go by these settings, and by what the files hold now; whether anything is different.
 

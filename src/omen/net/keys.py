@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from omen.errors import CannotWrite, InvalidInput, MissingDependency
 from omen.net.handshake import certified_names, name_in_certificate
 from omen.net.names import check_name
+from omen.net.security import Security
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -105,6 +106,20 @@ def make_secret(path: str | Path) -> Path:
     return target
 
 
+def make_cluster_keys(folder: Path, cluster: str, names: Sequence[str], days: int = 365) -> None:
+    """For a cluster on one machine, for trying things: an authority and all its nodes in one folder."""
+    authority = make_authority(folder, cluster, days) if not _pair(folder, AUTHORITY).key.exists() else None
+    for name in names:
+        make_node(folder, authority or authority_in(folder), cluster, name, days)
+
+
+def security_from(folder: Path, name: str) -> Security:
+    """The settings of a node whose files were made in a folder."""
+    pair = _pair(folder, file_name(name))
+    authority = _pair(folder, AUTHORITY)
+    return Security((str(authority.certificate),), str(pair.certificate), str(pair.key))
+
+
 def read_certificate(path: str | Path) -> Facts:
     """What a certificate in a file says."""
     x509 = _cryptography()
@@ -145,7 +160,8 @@ def cluster_of(certificate: Certificate) -> str | None:
 
 
 def file_name(name: str) -> str:
-    """A node's name as a file's: * and whatever else files do not like written otherwise."""
+    """A node's name as a file's: * is `any`, whatever else files do not like is a number."""
+    name = name.replace("*", "any")
     return "".join(char if char.isalnum() or char in "-_." else f"%{ord(char):x}" for char in name)
 
 

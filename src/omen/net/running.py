@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
+from omen.errors import OmenError
+from omen.net.access import Access
 from omen.net.broker import Broker, Origin
 from omen.net.inbox import Gap, Message
-from omen.net.settings import NodeConfig
+from omen.net.settings import NodeConfig, read_node_config
 
 Result = TypeVar("Result")
 Consumer = Callable[[Message | Gap], bool]
@@ -44,15 +46,36 @@ def stop_on_signals(stop: asyncio.Event, abandon: asyncio.Event) -> None:
         loop.add_signal_handler(number, react)
 
 
+def renew_on_hangup(broker: Broker, path: str) -> None:
+    """SIGHUP: read the keys again, and from the settings file who is refused and the access rules."""
+    renewals: set[asyncio.Task[bool]] = set()
+
+    async def renew() -> bool:
+        try:
+            return await broker.renew_keys(read_node_config(path) if path else None)
+        except (OmenError, OSError) as error:
+            broker.log.warning("keys stay as they were", reason=str(error))
+            return False
+
+    def begin() -> None:
+        task = asyncio.ensure_future(renew())
+        renewals.add(task)
+        task.add_done_callback(renewals.discard)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, begin)
+
+
 async def _until_stopped(
     config: NodeConfig,
     origin: Origin | None,
     while_running: Callable[[Broker, asyncio.Event], Awaitable[None]],
+    settings: str = "",
 ) -> None:
     """A broker from its start to its leaving; `while_running` may set the event to end it."""
     stop, abandon = asyncio.Event(), asyncio.Event()
     stop_on_signals(stop, abandon)
     broker = Broker(config, origin)
+    renew_on_hangup(broker, settings)
     starting = asyncio.ensure_future(broker.start())
     await _first(starting, stop)
     if not starting.done():
@@ -87,8 +110,9 @@ def run_node(
     when_up: Callable[[Broker], None],
     consume: Consumer | None = None,
     origin: Origin | None = None,
+    settings: str = "",
 ) -> None:
-    """Be a node until a signal comes; what arrives goes to `consume`, or nowhere."""
+    """Be a node until a signal comes; what arrives goes to `consume`, or nowhere. `settings`: the file of `config`."""
 
     async def take(broker: Broker, stop: asyncio.Event) -> None:
         when_up(broker)
@@ -97,7 +121,7 @@ def run_node(
                 break
         stop.set()
 
-    run(_until_stopped(config, origin, take))
+    run(_until_stopped(config, origin, take, settings))
 
 
 def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Consumer) -> None:
@@ -126,7 +150,10 @@ def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], pati
     """Join, publish, leave once the neighbours hold it or patience ends; at once where nobody else wants the topic."""
 
     async def publish() -> Published:
-        async with Broker(replace(config, topics=(topic,))) as broker:
+        may_listen = not config.access or Access(config.access, config.name).may_subscribe(config.name, topic)
+        async with Broker(replace(config, topics=(topic,) if may_listen else ())) as broker:
+            if not may_listen:
+                await broker.take_part(topic)
             sequences = [await broker.publish(topic, payload) for payload in payloads]
             wanted = broker.has_company(topic)
             held = not sequences or (wanted and await broker.wait_held(topic, sequences[-1], patience_s))

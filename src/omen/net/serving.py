@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 10.0
 LARGEST_REQUEST = 8192
+AT_ONCE = 64
 TEXT, JSON = "text/plain; version=0.0.4; charset=utf-8", "application/json"
 
 Answer = tuple[HTTPStatus, str, str]
@@ -39,8 +40,14 @@ def answer(broker: Broker, method: str, path: str) -> Answer:
 
 async def serve_pages(broker: Broker, plug: socket.socket) -> asyncio.Server:
     """Serve a broker's pages on a socket."""
+    serving = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal serving
+        if serving >= AT_ONCE:
+            writer.transport.abort()
+            return
+        serving += 1
         try:
             async with asyncio.timeout(PATIENCE_S):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -55,6 +62,7 @@ async def serve_pages(broker: Broker, plug: socket.socket) -> asyncio.Server:
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
+            serving -= 1
             writer.close()
 
     return await asyncio.start_server(serve, sock=plug, limit=LARGEST_REQUEST)

@@ -17,6 +17,7 @@ from omen.protocol.config import Config, Dissemination
 from omen.protocol.events import MILLISECOND, SECOND
 
 LOOPBACK = "127.0.0.1"
+LARGEST_FRAME = 1 << 30
 Settings = TypeVar("Settings")
 
 LIVE = Config(
@@ -96,7 +97,10 @@ class NodeConfig:
     """
 
     name: str = ""
-    """Unique in the cluster; a node that comes back under its name is the same node in another life. Empty: made up."""
+    """Unique in the cluster; a node that comes back under its name is the same node in another life.
+
+    Empty: made up. A * in it: that part is, as for one of many that share a certificate.
+    """
     cluster: str = "omen"
     """Nodes of different clusters refuse each other."""
     listen: str = f"{LOOPBACK}:0"
@@ -124,8 +128,9 @@ class NodeConfig:
     """Who may publish and subscribe, topic by topic. Empty: everybody, everything."""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            object.__setattr__(self, "name", f"node-{os.getpid()}-{os.urandom(4).hex()}")
+        if not self.name or "*" in self.name:
+            made_up = f"{os.getpid()}-{os.urandom(4).hex()}"
+            object.__setattr__(self, "name", (self.name or "node-*").replace("*", made_up))
         check_name(self.name)
         for what, address in (("listen", self.listen), ("advertise", self.advertise), ("http", self.http)):
             if address or what == "listen":
@@ -154,6 +159,8 @@ def read_node_config(path: str | Path) -> NodeConfig:
         raise InvalidInput(f"{path}: not text: {error}") from error
     try:
         config = fill(NodeConfig(name="unnamed"), values) if "name" in values else fill(NodeConfig(), values)
+        if config.limits.frame_bytes > LARGEST_FRAME:
+            raise InvalidInput(f"limits.frame_bytes: {LARGEST_FRAME} at most")
         return replace(config, security=config.security.relative_to(Path(path).parent))
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
