@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omen.errors import MissingDependency
-from omen.tables import replace_file
+from omen.report.canvas import blank_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,15 +16,7 @@ Curve = tuple[str, str, Sequence[int], Sequence[float]]  # original or sample, w
 
 def draw_degrees(path: str | Path, curves: Sequence[Curve]) -> None:
     """Write an SVG: the original's complementary distributions, the sample's in an inner plot."""
-    try:
-        from matplotlib import rcParams
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependency(
-            "a figure needs matplotlib: install it with pip install 'omen-overlay[report]'"
-        ) from None
-    rcParams["svg.hashsalt"] = "omen"
-    figure = Figure(figsize=(5.0, 3.8), layout="constrained")
+    figure = blank_figure(5.0, 3.8)
     axes = figure.add_subplot()
     _draw(axes, [curve for curve in curves if curve[0] == "original"])
     axes.set(xlabel="degree", ylabel="fraction of users with it or more")
@@ -34,8 +25,7 @@ def draw_degrees(path: str | Path, curves: Sequence[Curve]) -> None:
     _draw(inner, [curve for curve in curves if curve[0] == "sample"])
     inner.set_title("sample", fontsize="small")
     inner.tick_params(labelsize="x-small")
-    with replace_file(path) as aside:
-        figure.savefig(aside, format="svg", metadata={"Date": None})  # equal contents, equal bytes
+    save_figure(path, figure)
 
 
 def _draw(axes: Axes, curves: Sequence[Curve]) -> None:

@@ -6,23 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omen.errors import MissingDependency
-from omen.tables import replace_file
+from omen.report.canvas import blank_figure, save_figure
 
 
 def draw_detector(
     path: str | Path, lossy: Mapping[float, Mapping[str, Any]], still: Mapping[float, Mapping[str, Any]]
 ) -> None:
     """Write an SVG. `lossy`: what was found by share of messages lost; `still`: by seconds a node stands still."""
-    try:
-        from matplotlib import rcParams
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependency(
-            "a figure needs matplotlib: install it with pip install 'omen-overlay[report]'"
-        ) from None
-    rcParams["svg.hashsalt"] = "omen"
-    figure = Figure(figsize=(12.6, 3.6), layout="constrained")
+    figure = blank_figure(12.6, 3.6)
     times, wrong, pauses = (figure.add_subplot(1, 3, place) for place in (1, 2, 3))
     percent = [100 * loss for loss in lossy]
     for name, style in (("longest s", ":"), ("95% s", "--"), ("median s", "-")):
@@ -37,8 +28,7 @@ def draw_detector(
     for axes in (times, wrong, pauses):
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
-    with replace_file(path) as aside:
-        figure.savefig(aside, format="svg", metadata={"Date": None})
+    save_figure(path, figure)
 
 
 def _column(found: Mapping[float, Mapping[str, Any]], name: str) -> Sequence[float]:

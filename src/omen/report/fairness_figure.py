@@ -9,8 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omen.errors import MissingDependency
-from omen.tables import replace_file
+from omen.report.canvas import blank_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,21 +64,12 @@ def draw_degrees(path: str | Path, curves: Mapping[str, tuple[Sequence[float], S
 @contextmanager
 def _figure(path: str | Path, panels: int) -> Iterator[Sequence[Axes]]:
     """Axes to draw on; the file is written when that is done."""
-    try:
-        from matplotlib import rcParams
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependency(
-            "a figure needs matplotlib: install it with pip install 'omen-overlay[report]'"
-        ) from None
-    rcParams["svg.hashsalt"] = "omen"
-    figure = Figure(figsize=(4.2 * panels, 3.4), layout="constrained")
+    figure = blank_figure(4.2 * panels, 3.4)
     axes = [figure.add_subplot(1, panels, place + 1) for place in range(panels)]
     yield axes
     for axis in axes:
         axis.grid(alpha=0.3)
-    with replace_file(path) as aside:
-        figure.savefig(aside, format="svg", metadata={"Date": None})  # equal contents, equal bytes
+    save_figure(path, figure)
 
 
 def _shares_or_more(counts: Counts) -> list[tuple[int, float]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omen.errors import MissingDependency
+from omen.report.canvas import blank_figure
 from omen.tables import replace_file, write_table
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 STYLE: Any = {
-    "svg.hashsalt": "omen",
     "svg.fonttype": "none",
     "font.size": 9.0,
     "axes.spines.top": False,
@@ -112,19 +111,11 @@ def _append(columns: dict[str, list[Any]], row: Sequence[Any]) -> None:
 
 
 def _figure(drawing: Drawing) -> Figure:
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependency(
-            "a figure needs matplotlib: install it with pip install 'omen-overlay[report]'"
-        ) from None
-    from matplotlib import rcParams
+    figure = blank_figure(4.4 * len(drawing.panels), 3.4)
+    from matplotlib import rc_context, rcParams
 
-    rcParams["svg.hashsalt"] = STYLE["svg.hashsalt"]
-    rcParams["svg.fonttype"] = STYLE["svg.fonttype"]
+    rcParams["svg.fonttype"] = STYLE["svg.fonttype"]  # read when the figure is written
     with rc_context(STYLE):
-        figure = Figure(figsize=(4.4 * len(drawing.panels), 3.4), layout="constrained")
         all_axes = [figure.add_subplot(1, len(drawing.panels), place + 1) for place in range(len(drawing.panels))]
         for axes, panel in zip(all_axes, drawing.panels, strict=True):
             _draw_panel(axes, panel)

@@ -6,37 +6,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omen.errors import CannotWrite, MissingDependency
-from omen.tables import replace_file
+from omen.errors import CannotWrite
+from omen.report.canvas import UNDATED, blank_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Ccdf = Sequence[tuple[int, float]]
-FORMATS = ("svg", "png", "pdf")
 
 
 def draw_profile(path: str | Path, panels: Mapping[str, Ccdf]) -> None:
     """Write the complementary distribution of each panel (what is counted: x and the share that is x or more)."""
     kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        raise CannotWrite(f"{path}: a figure is written as .{', .'.join(FORMATS)}, by the ending of its name")
-    figure = _make_figure(panels)
-    date = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]  # equal contents, equal bytes
-    with replace_file(path) as aside:
-        figure.savefig(aside, format=kind, metadata=date)
+    if kind not in UNDATED:
+        raise CannotWrite(f"{path}: a figure is written as .{', .'.join(UNDATED)}, by the ending of its name")
+    save_figure(path, _make_figure(panels), kind)
 
 
 def _make_figure(panels: Mapping[str, Ccdf]) -> Figure:
-    try:
-        from matplotlib import rcParams
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependency(
-            "a figure needs matplotlib: install it with pip install 'omen-overlay[report]'"
-        ) from None
-    rcParams["svg.hashsalt"] = "omen"
-    figure = Figure(figsize=(4.2 * len(panels), 3.4), layout="constrained")
+    figure = blank_figure(4.2 * len(panels), 3.4)
     for place, (name, ccdf) in enumerate(panels.items(), start=1):
         axes = figure.add_subplot(1, len(panels), place)
         points = [(value, share) for value, share in ccdf if value > 0]

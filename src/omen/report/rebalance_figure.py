@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omen.errors import MissingDependency
-from omen.tables import replace_file
+from omen.report.canvas import blank_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,22 +16,13 @@ SHOWN_BUDGET = 5
 
 def draw_rebalance(path: str | Path, found: Mapping[str, Any]) -> None:
     """Write an SVG. `found` holds `curve`, a list with a row a budget, and `fresh`, Low-ODA from scratch on the way."""
-    try:
-        from matplotlib import rcParams
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependency(
-            "a figure needs matplotlib: install it with pip install 'omen-overlay[report]'"
-        ) from None
-    rcParams["svg.hashsalt"] = "omen"
-    figure = Figure(figsize=(12.6, 3.6), layout="constrained")
+    figure = blank_figure(12.6, 3.6)
     curve, fresh = found["curve"], found["fresh"]
     shown = [one for one in curve if one["budget"] in (0, SHOWN_BUDGET)]
     for place, (name, label) in enumerate((("average", "average degree"), ("maximum", "maximum degree")), start=1):
         _draw_degrees(figure.add_subplot(1, 3, place), shown, fresh, name, label)
     _draw_trade(figure.add_subplot(1, 3, 3), curve)
-    with replace_file(path) as aside:
-        figure.savefig(aside, format="svg", metadata={"Date": None})  # equal contents, equal bytes
+    save_figure(path, figure)
 
 
 def _draw_degrees(
