@@ -262,7 +262,7 @@ def test_lives_grow_and_topics_have_the_same_key_everywhere() -> None:
         ("topics = 'tea'", "list of texts"),
         ("[protocol]\nresilience = 'three'", "protocol.resilience: must be a whole number"),
         ("[protocol]\ngossip_period = 0", "number of seconds above 0"),
-        ("engine = 'fast'", "one of lazy, eager"),
+        ("engine = 'fast'", "one of soon, lazy, eager"),
         ("name = ", "not TOML"),
     ],
 )

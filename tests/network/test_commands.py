@@ -27,7 +27,9 @@ OMEN = [sys.executable, "-m", "omen.cli"]
 def seed_node(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A node as `omen node` runs it, and its address."""
     settings = tmp_path / "node.toml"
-    settings.write_text('name = "seed"\ntopics = ["tea"]\nhttp = "127.0.0.1:0"\nstate = "state"\nlog = "json"\n')
+    settings.write_text(
+        'name = "seed"\ntopics = ["tea"]\nhttp = "127.0.0.1:0"\nstate = "state"\nlog = "json"\nengine = "eager"\n'
+    )
     process = subprocess.Popen(
         [*OMEN, "node", "--config", str(settings), "--json"],
         stdout=subprocess.PIPE,

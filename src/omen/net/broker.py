@@ -13,7 +13,7 @@ from typing import Any, assert_never
 from omen.errors import InvalidInput, OmenError
 from omen.net.birth import Birth, Preset
 from omen.net.driver import Driver, ForApplication
-from omen.net.engine import is_compiled, load_engine
+from omen.net.engine import is_compiled, load_engine, load_soon
 from omen.net.entrance import Entry
 from omen.net.guard import Guard
 from omen.net.hello import REVISION, Hello, Refused
@@ -74,6 +74,7 @@ class Broker:
         self.log = Log(self.name)
         self.guard: Guard | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._loading: asyncio.TimerHandle | None = None
         self._origin = origin
         self._servers: list[asyncio.Server] = []
         self.subscribed_keys: set[int] = set()
@@ -129,6 +130,8 @@ class Broker:
             await self.abandon()
             plug.close()
             raise
+        if config.engine == "soon":
+            self._loading = load_soon()
         if config.security.files:
             self._watcher = asyncio.ensure_future(guard.watch_keys(self.renew_keys))
         self.log.info("up", address=self.address, http=self.http_address, topics=len(self.subscribed_keys))
@@ -385,6 +388,8 @@ class Broker:
     async def abandon(self) -> None:
         """Go at once, without a word to anybody."""
         self._has_left = True
+        if self._loading is not None:
+            self._loading.cancel()
         if self._watcher is not None:
             self._watcher.cancel()
         for server in self._servers:

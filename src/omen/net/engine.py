@@ -1,11 +1,13 @@
-"""The compiled engine of a node: loaded when it first mends, or at the start where it is still to be compiled.
+"""The compiled engine of a node, and when it is loaded.
 
-Loading takes a second and a hundred megabytes, which most nodes never need. Compiling takes a minute, for which a node
-that is already a member would be silent, and be taken for gone.
+Loading takes a second and a hundred megabytes. A node that does it only when it first mends is silent for that second,
+on a busy machine for long enough to be taken for gone; so it is done beside the event loop soon after the start, though
+not by one that only comes to say something. Compiling takes a minute: that is done before a node becomes a member.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from omen import kernels
 from omen.mend.choosing import choose_links
 
 KEPT = "greedy_small.*.nbi"
+SOON_S = 3.0
 
 
 def is_compiled() -> bool:
@@ -26,3 +29,9 @@ def is_compiled() -> bool:
 def load_engine() -> None:
     """Load compiled code now, with the smallest repair there is."""
     choose_links([[0], [0]], [[0], [1]], [0, 0], 3.0)
+
+
+def load_soon() -> asyncio.TimerHandle:
+    """Load it in a while, in a thread of its own."""
+    loop = asyncio.get_running_loop()
+    return loop.call_later(SOON_S, lambda: loop.run_in_executor(None, load_engine))

@@ -18,6 +18,7 @@ from omen.protocol.events import MILLISECOND, SECOND
 
 LOOPBACK = "127.0.0.1"
 LARGEST_FRAME = 1 << 30
+ENGINE = ("soon", "lazy", "eager")
 Settings = TypeVar("Settings")
 
 LIVE = Config(
@@ -117,8 +118,8 @@ class NodeConfig:
     """A folder for what must outlive the process: the number of its last life. Empty: lives are told by the clock."""
     record: str = ""
     """A file to record all inputs of the node in, for `omen node --replay`. Empty: none."""
-    engine: str = "lazy"
-    """When compiled code is loaded: `lazy`, when the node first mends, or `eager`, at the start."""
+    engine: str = "soon"
+    """When compiled code is loaded: `soon`, beside its work; `lazy`, when it first mends; `eager`, before it joins."""
     log: str = "text"
     """How the log is written: `text` or `json`, a line an event."""
     protocol: Config = LIVE
@@ -143,7 +144,7 @@ class NodeConfig:
         if host in ("0.0.0.0", "::") and not self.advertise:
             raise InvalidInput(f"listen {self.listen!r} is every address of this machine: say which one in `advertise`")
         check_exposure(self.listen, self.security, self.access)
-        for what, value, choices in (("engine", self.engine, ("lazy", "eager")), ("log", self.log, ("text", "json"))):
+        for what, value, choices in (("engine", self.engine, ENGINE), ("log", self.log, ("text", "json"))):
             if value not in choices:
                 raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
 

@@ -14,7 +14,7 @@ from omen.protocol.messages import Ref
 from omen.protocol.outbox import Outbox
 from omen.protocol.publications import Announce, Mark, StreamKey, stream_key
 from omen.protocol.pulling import Pulling
-from omen.protocol.windows import Carried, Stream
+from omen.protocol.windows import NEVER, Carried, Stream
 
 News = dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]]
 """What each neighbour is to hear in this round."""
@@ -83,19 +83,20 @@ class Comparing:
         A stream that goes on comes over the tree by itself; only its publisher waits to hear how far it came.
         """
         news: News = {}
-        retell = self._settings.retell_period
+        retell, longest = self._settings.retell_period, SELDOM * self._settings.announce_period
         unsettled: list[Stream] = []
         for stream in self.dirty:
             if stream.key not in stream.carried.streams:
                 continue
             goes_on = stream.told_last != stream.last
-            if goes_on and stream.told_at is not None and now - stream.told_at < retell:
-                self._tell_publisher(stream, news, now)
+            pause = retell if goes_on else min(retell << max(stream.rounds - 1, 0), longest)
+            if not stream.is_settled or now - stream.told_at < pause:
                 unsettled.append(stream)
+                if goes_on:
+                    self._tell_publisher(stream, news, now)
                 continue
             stream.rounds = 0 if goes_on else stream.rounds + 1
-            if goes_on:
-                stream.told_last, stream.told_at = stream.last, now
+            stream.told_last, stream.told_at = stream.last, now
             if self._tell(stream, news, now):
                 stream.is_dirty = False
             else:
@@ -114,9 +115,8 @@ class Comparing:
 
     def _tell_publisher(self, stream: Stream, news: News, now: Time) -> None:
         """If it is a neighbour."""
-        publisher, last = stream.publisher, stream.last
-        ref = stream.carried.peers.get(publisher)
-        if ref is None or publisher in self.behind or not stream.is_settled or stream.told.get(publisher) == last:
+        ref = stream.carried.peers.get(stream.publisher)
+        if ref is None or ref.id in self.behind or not stream.is_settled or stream.told.get(ref.id) == stream.last:
             return
         self._add_mark(stream, ref, news, now)
 
@@ -129,18 +129,15 @@ class Comparing:
 
     def _tell(self, stream: Stream, news: News, now: Time) -> bool:
         """Whether all neighbours are as far as this node."""
-        if not stream.is_settled:
-            return False
-        rounds, last = stream.rounds, stream.last
-        repeats = rounds & (rounds - 1) == 0 or rounds % SELDOM == 0
+        last, known, told = stream.last, stream.known, stream.told
         settled = True
         for peer, ref in stream.carried.peers.items():
             if peer in self.behind:
                 continue
-            known = stream.known.get(peer)
-            lags = known is None or known[1] < last
+            theirs = known.get(peer)
+            lags = theirs is None or theirs[1] < last
             settled = settled and not lags
-            if stream.told.get(peer) != last or (lags and repeats):
+            if lags or told.get(peer) != last:
                 self._add_mark(stream, ref, news, now)
         return settled
 
@@ -155,6 +152,7 @@ class Comparing:
             for key, stream in carried.streams.items():
                 if key not in named:
                     stream.forget_peer(sender)
+                    stream.told_at = NEVER
                     self.touch(stream)
 
     def _hear_mark(
@@ -174,6 +172,7 @@ class Comparing:
             stream.marked_last, stream.marked_time = mark.last, now - mark.idle * 1000
         if mark.yours != stream.last and (stream.rounds or not stream.is_dirty):
             stream.told.pop(sender, None)
+            stream.told_at = NEVER
             self.touch(stream)
         elif mark.last < stream.last:
             self.touch(stream)
@@ -210,7 +209,10 @@ class Comparing:
         """Tell the publisher's application how far those who pass its publications on are."""
         carried = stream.carried
         peers = [peer for peer in carried.eager or carried.peers if peer not in self.behind]
-        stream.held = max(stream.held, min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0))
+        held = min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0)
+        if held <= stream.held:
+            return
+        stream.held = held
         held = 0
         for own in sorted((own for own in carried.streams.values() if own.is_own), key=lambda own: own.incarnation):
             held = max(held, own.held)

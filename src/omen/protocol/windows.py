@@ -12,6 +12,7 @@ from omen.protocol.publications import Mark, Publication, StreamKey, read_key
 OVERHEAD = 300
 """Bytes that keeping one publication costs beside its frame, measured."""
 NOBODY = -1
+NEVER: Time = -(1 << 62)
 
 
 class Stream:
@@ -78,7 +79,7 @@ class Stream:
         self.known: dict[NodeId, tuple[int, int]] = {}
         self.told: dict[NodeId, int] = {}
         self.told_last = -1
-        self.told_at: Time | None = None
+        self.told_at: Time = NEVER
         self.rounds = 0
         self.is_dirty = False
         # Publications up to the mark were that old when a neighbour announced them.
