@@ -1,7 +1,9 @@
 """What keeping watch costs, how losses are noticed, how links come back, whether anything grows.
 
 python -m bench reliability measures all that takes minutes; python -m bench.reliability PART one part:
-costs, detector, links (--workload W), churn (--events N, --minutes M, --save FILE: goes on from there).
+costs, detector, links (--workload W), churn (--events N, --minutes M, --save FILE: goes on from there), remedies,
+search (--kept FILE: counts of searches that `omen simulate --search --keep FILE` ran). The tables of
+docs/reliability.md are filled too.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import RESULTS, Row, machine_facts, peak_mb
+from bench.reliability_page import fill_tables
+from bench.searches import count_searches, open_remedies
 
 TITLE = "Keeping watch"
 INTRODUCTION = (
@@ -149,6 +153,7 @@ def _churn_row(samples: list[Any]) -> Row:
         ("max_degree", "maximum degree"),
         ("average_degree", "average degree"),
         ("seconds_an_event", "ms an event"),
+        ("steps_an_event", "steps an event"),
     ):
         scale = {"state_bytes": 1e-6, "seconds_an_event": 1e3}.get(name, 1.0)
         details[what] = f"{scale * mean(early, name):.2f} then {scale * mean(late, name):.2f}"
@@ -162,7 +167,11 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
     "detector": measure_detector,
     "links": measure_links,
     "churn": measure_churn,
+    "remedies": open_remedies,
+    "search": count_searches,
 }
+ON_ITS_PAGE = ("remedies", "search")
+"""Parts that docs/reliability.md alone has a table of."""
 
 
 def keep(part: str, rows: list[Row]) -> None:
@@ -170,9 +179,11 @@ def keep(part: str, rows: list[Row]) -> None:
     RESULTS.mkdir(exist_ok=True)
     found = json.loads(RESULT.read_text()) if RESULT.exists() else {"parts": {}}
     found["parts"][part] = [asdict(row) for row in rows]
-    ordered = [row for name in PARTS for row in found["parts"].get(name, ())]
+    shown = [name for name in PARTS if name not in ON_ITS_PAGE]
+    ordered = [row for name in shown for row in found["parts"].get(name, ())]
     found.update(title=TITLE, introduction=INTRODUCTION, machine=machine_facts(), rows=ordered)
     RESULT.write_text(json.dumps(found, indent=1) + "\n")
+    fill_tables(found["parts"])
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -184,6 +195,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--each", type=int, default=500, help="a sample after so many (500)")
     parser.add_argument("--minutes", type=float, default=7.0, help="at most, then save (7)")
     parser.add_argument("--save", metavar="FILE", help="where churn goes on from")
+    parser.add_argument("--kept", metavar="FILE", nargs="*", default=[], help="what searches have kept")
     return parser.parse_args(arguments)
 
 

@@ -30,6 +30,7 @@ FEW = 64
 BUCKETS = 64
 LEAP = 1 << 32  # a sequence this far ahead is nobody's raise
 SILENT_PERIODS = 4
+RECENT_PERIODS = 2
 
 Label = tuple[int, NodeId]
 
@@ -89,6 +90,12 @@ class PieceLabels:
             for node, carried in sorted(self._carried.items())
             if not carried.topics.isdisjoint(wanted)
         ]
+
+    def changed_lately(self) -> dict[Topic, int]:
+        """The topics that may be split: those whose label has changed lately, a hash of it for each."""
+        since = self._period - RECENT_PERIODS
+        lately = sorted((-when, topic) for topic, when in self._changed_in.items() if when >= since)
+        return {topic: self._hashes[topic] for _, topic in lately[:FEW]}
 
     def note_change(self) -> None:
         """Links have changed, or there is something to tell: soon look at it, once for all that happens meanwhile."""

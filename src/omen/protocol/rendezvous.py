@@ -4,7 +4,8 @@ No paper has this. The node whose place on the circle follows the topic's hash h
 reports expire. If it has two for a topic it asks both leaders, runs the greedy engine (Low-ODA) on all topics it
 answers for that are split, with the pieces as components, and proposes the links. It waits a random part of the
 period before that: a link that another rendezvous has made may have joined these pieces as well, and then
-their leaders say so.
+their leaders say so. Leaders also tell the labels of their other topics that changed lately: where those differ the
+same link joins pieces of those topics too, so the engine counts them in, though nobody is linked for them alone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from omen.protocol.book import Book
 from omen.protocol.config import Config
 from omen.protocol.events import Engine, NodeId, Randomness, Time, Topic
+from omen.protocol.labels import FEW
 from omen.protocol.mending import positions
 from omen.protocol.messages import AskPieces, EventId, Pieces, PiecesLed, PiecesSeen, Propose, Ref
 from omen.protocol.outbox import Outbox
@@ -42,6 +44,15 @@ class Inquiry:
     asked: dict[NodeId, tuple[Topic, ...]]
     answers: dict[NodeId, PiecesLed] = field(default_factory=dict)
     tries: int = 0
+
+
+@dataclass(slots=True)
+class Hand:
+    """A member of pieces through which they can be linked. `pieces`: which one it is in, by topic."""
+
+    ref: Ref
+    degree: int
+    pieces: dict[Topic, int] = field(default_factory=dict)
 
 
 class Rendezvous:
@@ -146,7 +157,10 @@ class Rendezvous:
         if inquiry is None or message.nonce != inquiry.nonce or message.me.id not in inquiry.asked:
             return
         asked = len(inquiry.asked[message.me.id])
-        if any(int.from_bytes(bits, "little") >> asked for bits in (message.led, *(hand[2] for hand in message.hands))):
+        told = asked + len(message.near)
+        if int.from_bytes(message.led, "little") >> asked or len(message.near) > FEW:
+            return
+        if any(int.from_bytes(bits, "little") >> told for _, _, bits in message.hands):
             return
         inquiry.answers[message.me.id] = message
         if len(inquiry.answers) == len(inquiry.asked):
@@ -174,25 +188,52 @@ class Rendezvous:
             self._arm()  # to see whether that was enough: whoever leads no more says so
 
     def _have_linked(self, inquiry: Inquiry, split: set[Topic]) -> None:
-        refs: dict[NodeId, Ref] = {}
-        degrees: dict[NodeId, int] = {}
-        pieces: dict[NodeId, dict[Topic, NodeId]] = {}
-        for leader in sorted(inquiry.answers):
-            asked = inquiry.asked[leader]
-            for ref, degree, bits in inquiry.answers[leader].hands:
-                refs[ref.id], degrees[ref.id] = ref, degree
-                mine = pieces.setdefault(ref.id, {})
-                for position in positions(bits):
-                    if asked[position] in split:
-                        mine.setdefault(asked[position], leader)
-        nodes = sorted(node for node in pieces if pieces[node] and not self._book.is_dead(refs[node]))
-        codes = {topic: code for code, topic in enumerate(sorted(split))}
-        topics_of = [[codes[topic] for topic in sorted(pieces[node])] for node in nodes]
-        labels_of = [[pieces[node][topic] for topic in sorted(pieces[node])] for node in nodes]
-        pairs = self._engine(topics_of, labels_of, [degrees[node] for node in nodes], self._config.rho, -1)
+        hands = _gather_hands(inquiry, split)
+        nodes = sorted(node for node, hand in hands.items() if hand.pieces and not self._book.is_dead(hand.ref))
+        codes = {topic: code for code, topic in enumerate(sorted({t for node in nodes for t in hands[node].pieces}))}
+        rows = [sorted(hands[node].pieces.items()) for node in nodes]
+        topics_of = [[codes[topic] for topic, _ in row] for row in rows]
+        labels_of = [[label for _, label in row] for row in rows]
+        degrees = [hands[node].degree for node in nodes]
+        pairs = self._engine(topics_of, labels_of, degrees, self._config.rho, -1)
+        chosen = _joining([(hands[nodes[one]], hands[nodes[other]]) for one, other in pairs], split)
         event = EventId(self._book.id, self._book.ref.incarnation, "audit", inquiry.nonce)
-        for one, other in pairs:
-            ends = refs[nodes[one]], refs[nodes[other]]
-            self._out.send(ends[0], Propose(self._book.ref, event, 0, ends[1]))
-            self._out.send(ends[1], Propose(self._book.ref, event, 0, ends[0]))
-        self._out.notify("audit", (tuple((nodes[one], nodes[other]) for one, other in pairs), len(split)))
+        for one, other in chosen:
+            self._out.send(one.ref, Propose(self._book.ref, event, 0, other.ref))
+            self._out.send(other.ref, Propose(self._book.ref, event, 0, one.ref))
+        self._out.notify("audit", (tuple((one.ref.id, other.ref.id) for one, other in chosen), len(split)))
+
+
+def _gather_hands(inquiry: Inquiry, split: set[Topic]) -> dict[NodeId, Hand]:
+    """Whom to link: for topics that are split the piece goes by its leader, for those near it by the label's hash."""
+    hands: dict[NodeId, Hand] = {}
+    for leader in sorted(inquiry.answers):
+        answer = inquiry.answers[leader]
+        asked = [(topic, leader, topic in split) for topic in inquiry.asked[leader]]
+        told = asked + [(topic, label, topic not in split) for topic, label in answer.near]
+        for ref, degree, bits in answer.hands:
+            hand = hands.setdefault(ref.id, Hand(ref, degree))
+            for topic, piece, counts in (told[position] for position in positions(bits)):
+                if counts:
+                    hand.pieces.setdefault(topic, piece)
+    return hands
+
+
+def _joining(pairs: list[tuple[Hand, Hand]], split: set[Topic]) -> list[tuple[Hand, Hand]]:
+    """Of the links the engine chose, in its order, those that join pieces of topics that are split."""
+    parents: dict[tuple[Topic, int], tuple[Topic, int]] = {}
+
+    def find(piece: tuple[Topic, int]) -> tuple[Topic, int]:
+        while (parent := parents.get(piece, piece)) != piece:
+            piece = parent
+        return piece
+
+    chosen = []
+    for one, other in pairs:
+        shared = [topic for topic in one.pieces.keys() & other.pieces.keys() if topic in split]
+        roots = [(find((topic, one.pieces[topic])), find((topic, other.pieces[topic]))) for topic in shared]
+        joined = [(root, far) for root, far in roots if root != far]
+        parents.update(joined)
+        if joined:
+            chosen.append((one, other))
+    return chosen

@@ -135,16 +135,24 @@ class Reporter:
             self.report()
 
     def on_ask(self, message: AskPieces) -> None:
-        """Say which of these pieces this node leads, and through whom to link them: few links first."""
+        """Say which of these pieces this node leads, and through whom to link them: who has most that may be split."""
         asked = message.topics
         led = frozenset(topic for topic in asked if self._labels.leads(topic))
-        hands = [(self._book.ref, len(self._links.links), to_bits(asked, led))]
+        near = {topic: label for topic, label in self._labels.changed_lately().items() if topic not in asked}
+        told = (*asked, *near)
+        hands = [(self._book.ref, len(self._links.links), to_bits(told, led.union(near)))]
         links = self._links.links  # a carrier's link may have gone since it said what it carries
-        near = [(self._degree(node), node, topics) for node, topics in self._labels.carriers(led) if node in links]
-        for degree, node, topics in sorted(near, key=lambda entry: entry[:2])[:HANDS]:
-            hands.append((links[node].ref, degree, to_bits(asked, topics)))
-        reply = PiecesLed(self._book.ref, message.nonce, to_bits(asked, led), tuple(hands) if led else ())
-        self._out.send(message.asker, reply)
+        carriers = self._labels.carriers(led.union(near))
+        helpers = [
+            (-len(topics), self._degree(node), node, topics)
+            for node, topics in carriers
+            if node in links and not topics.isdisjoint(led)
+        ]
+        for _, degree, node, topics in sorted(helpers, key=lambda entry: entry[:3])[:HANDS]:
+            hands.append((links[node].ref, degree, to_bits(told, topics)))
+        bits = to_bits(asked, led)
+        reply = PiecesLed(self._book.ref, message.nonce, bits, tuple(near.items()), tuple(hands))
+        self._out.send(message.asker, reply if led else PiecesLed(self._book.ref, message.nonce, bits, (), ()))
 
     def _degree(self, node: NodeId) -> int:
         known = self._book.known.get(node)

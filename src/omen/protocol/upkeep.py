@@ -90,11 +90,14 @@ class AskPieces(Message, frozen=True, array_like=True, tag=65):
 
 
 class PiecesLed(Message, frozen=True, array_like=True, tag=66):
-    """`led`: bits over the topics asked. `hands`: members of these pieces to link through, (who, degree, bits)."""
+    """`led`: bits over the topics asked. `near`: other topics of mine whose pieces changed lately, with a hash of the
+    label. `hands`: members of these pieces to link through, (who, degree, bits over the topics asked and those near).
+    """
 
     me: Ref
     nonce: Number
     led: bytes
+    near: tuple[tuple[Place, Place], ...]
     hands: tuple[tuple[Ref, Number, bytes], ...]
 
 

@@ -259,6 +259,7 @@ class Sample:
     max_degree: int
     average_degree: float
     seconds_an_event: float
+    steps_an_event: float
     split: int
 
 
@@ -281,14 +282,14 @@ class Churn:
 
     def run(self, events: int, each: int) -> Iterator[Sample]:
         """So many events, joins and crashes in turn as the draw wills, with a sample after each so many."""
-        started = time.process_time()
+        started, steps = time.process_time(), self.world.processed
         for _ in range(events):
             self._happen()
             self.world.run_until(self.world.now + self.every)
             self.done += 1
             if self.done % each == 0:
-                yield self._sample((time.process_time() - started) / each)
-                started = time.process_time()
+                yield self._sample((time.process_time() - started) / each, (self.world.processed - steps) / each)
+                started, steps = time.process_time(), self.world.processed
 
     def _happen(self) -> None:
         draw = self._draw
@@ -305,7 +306,7 @@ class Churn:
                 self.population.leave(self._labels[name])
             self._absent.append(name)
 
-    def _sample(self, seconds: float) -> Sample:
+    def _sample(self, seconds: float, steps: float) -> Sample:
         self.world.run_until(self.world.now + 20 * SECOND)
         gc.collect()
         interests, overlay = self.population.snapshot()
@@ -316,6 +317,7 @@ class Churn:
             int(overlay.degrees.max()),
             float(overlay.degrees.mean()),
             seconds,
+            steps,
             len(check_overlay(interests, overlay).broken),
         )
 
