@@ -72,10 +72,12 @@ class Coordinator:
         else:
             self._stand_by(event)
 
-    def on_node_lost(self, node: NodeId, life: int) -> None:
-        """What the lost node was to do falls to its successor (Alg. 5 lines 2-4)."""
+    def take_over(self, node: NodeId) -> None:
+        """What the lost node was to do falls to its successor, and comes before its own loss (Alg. 5 lines 2-4)."""
         for event in [event for event, coordinator in self.docket.standby.items() if coordinator == node]:
             self.handle_churn_event(event)
+
+    def on_node_lost(self, node: NodeId, life: int) -> None:
         self.repairer.on_node_lost(node, life)
 
     def on_arrive(self, message: Arrive) -> None:
@@ -188,7 +190,10 @@ class Coordinator:
         self.process_exe_q()
 
     def on_timer(self, key: tuple[object, ...]) -> None:
-        """v.processStandbyL, and the repairer's own timers."""
+        """v.processStandbyL, and the repairer's own timers.
+
+        An event out of range is forgotten, where the paper keeps it: its reporters repeat themselves to whose it is.
+        """
         event = key[2]
         if key[1] != "standby":
             self.repairer.on_timer(key)
@@ -202,7 +207,7 @@ class Coordinator:
     def process_exe_q(self) -> None:
         """Take the event waiting longest, unless one is under way (Alg. 5)."""
         while self.repairer.mending is None and self.docket.exe_q:
-            event = self.docket.exe_q.pop(0)
+            event = self.docket.take()
             case = self.docket.cases.get(event)
             if case is not None and case.centre is not None and self._book.is_dead(case.centre.digest.ref):
                 del self.docket.cases[event]

@@ -24,7 +24,7 @@ class Case:
 
 
 class Docket:
-    """`exe_q`: to be handled here, longest waiting first. `standby`: someone else's to do, and whose (Alg. 5)."""
+    """`exe_q`: to be handled here. `cases`: in the order heard of. `standby`: someone else's to do, and whose (Alg. 5)."""
 
     def __init__(self) -> None:
         self.exe_q: list[EventId] = []
@@ -35,6 +35,13 @@ class Docket:
     def case(self, event: EventId) -> Case:
         """What is known of an event, from nothing on."""
         return self.cases.setdefault(event, Case(Loss(event)))
+
+    def take(self) -> EventId:
+        """The queued event known here for longest: exeQ is ordered by local time, whoever was to handle it before."""
+        queued = set(self.exe_q)
+        oldest = next((event for event in self.cases if event in queued), self.exe_q[0])
+        self.exe_q.remove(oldest)
+        return oldest
 
     def collect(self, event: EventId, mended: Iterable[Ref]) -> None:
         """The event is handled, these former neighbours heard: forget all but that, and that in time (gcChurnEvent)."""

@@ -151,6 +151,7 @@ class Membership:
                 self._tell_ghost(refs[0], life)
         if link is not None:
             node.links.drop(other)
+        node.coordinator.take_over(other)
         if was_predecessor and known is not None:
             node.coordinator.on_loss(known, backups)
         node.coordinator.on_node_lost(other, life)

@@ -111,6 +111,8 @@ class Views:
                     if not self.is_ready(followed):
                         shadow.quiet = 0
                     self._admit(shadow, node)
+                    if not shadow.lacking:
+                        shadow.stale = True  # covered by whoever came: chosen anew, by the rule, among all of them
 
     def note_loss(self, node: NodeId) -> None:
         self.seen.pop(node, None)

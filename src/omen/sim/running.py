@@ -113,6 +113,11 @@ class Run:
             self.monitors.check()
 
     @property
+    def pending(self) -> tuple[EventSpec, ...]:
+        """What waits for a step of the last burst that nobody has come to."""
+        return tuple(self._triggers)
+
+    @property
     def _is_enough(self) -> bool:
         return self._hasty and bool(self.monitors.violations)
 
