@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.net_worker import Load, Worker
 from omen.net.broker import Broker, Origin
+from omen.net.connection import READ_BYTES
 from omen.net.inbox import Message
 from omen.net.settings import NodeConfig
 
@@ -52,7 +53,7 @@ async def serve_omen(config: NodeConfig, origin: Origin, load: Load, commands: i
 
 
 class RawClient(asyncio.Protocol):
-    """A connection whose writes of one tick go out together, as OMen's do."""
+    """A connection whose writes of one tick go out together and that reads as much at a time, as OMen's."""
 
     def __init__(self) -> None:
         self.transport: Any = None
@@ -65,6 +66,7 @@ class RawClient(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.transport.max_size = READ_BYTES
 
     def pause_writing(self) -> None:
         self._resumed.clear()

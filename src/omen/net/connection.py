@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omen.net.handshake import Handshake
 
 PREFIX = 4
+READ_BYTES = 1 << 16  # at a time: what asyncio would take, four times that, is mapped and unmapped for each read
 LAST = bytes(PREFIX)  # a frame without content: the sender writes nothing more on this connection
 
 
@@ -96,6 +97,8 @@ class Connection(asyncio.Protocol):
         plug = transport.get_extra_info("socket")
         if plug is not None and plug.family in (socket.AF_INET, socket.AF_INET6):
             plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(transport, "max_size"):
+            transport.max_size = READ_BYTES
         encryption = transport.get_extra_info("ssl_object")
         certificate = encryption.getpeercert() if encryption is not None else None
         if certificate:
