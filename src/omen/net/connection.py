@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PREFIX = 4
 READ_BYTES = 1 << 16  # at a time: what asyncio would take, four times that, is mapped and unmapped for each read
+OTHER = 0  # the first byte of a frame with one of the overlay's own messages
+MESSAGES_A_TURN = 50
 LAST = bytes(PREFIX)  # a frame without content: the sender writes nothing more on this connection
 
 
@@ -85,7 +87,6 @@ class Connection(asyncio.Protocol):
         self._resume: asyncio.TimerHandle | None = None
         self._handshake: Handshake | None = None
         self._raw: asyncio.Transport | None = None
-        self._is_reading_paused = False
 
     def enter(self, raw: asyncio.Transport, address: str) -> None:
         """It has come in from there, and may have to be encrypted first."""
@@ -157,10 +158,14 @@ class Connection(asyncio.Protocol):
             self._split(rest)
 
     def _split(self, data: bytes) -> None:
-        """All frames of what has come in are handed over at once."""
+        """All frames of what has come in are handed over at once, but only some of the overlay's own messages.
+
+        They cost the most; the rest of them waits until others have had their turn.
+        """
         frames: list[bytes] = []
         position, size, largest = 0, len(data), self._owner.limits.frame_bytes
-        while size - position >= PREFIX:
+        messages = 0
+        while size - position >= PREFIX and messages < MESSAGES_A_TURN:
             start = position + PREFIX
             length = int.from_bytes(data[position:start], "big")
             if length > largest:
@@ -171,6 +176,7 @@ class Connection(asyncio.Protocol):
                 break
             if length:
                 frames.append(data[start : start + length])
+                messages += data[start] == OTHER
             else:
                 self.other_is_done = True
             position = start + length
@@ -181,33 +187,40 @@ class Connection(asyncio.Protocol):
             if self.begun_since is None or position:
                 self.begun_since = asyncio.get_running_loop().time()
         if frames:
-            self._charge(frames)
+            self._charge(len(frames), messages)
             self._owner.on_frames(self, frames)
         if self.other_is_done and not self.is_closed:
             self.retire()
             self.close()
 
-    def _charge(self, frames: list[bytes]) -> None:
+    def _charge(self, frames: int, messages: int) -> None:
         """A peer that sends more than its rate has to wait, however long the burst: nothing of it is lost."""
         if self.rates is None or self.transport is None:
             return
         loop = asyncio.get_running_loop()
-        wait = self.rates.charge(frames, loop.time())
-        if wait and not self._is_reading_paused and not self.transport.is_closing():
+        wait = self.rates.charge(frames, messages, loop.time())
+        if wait:
             self._owner.guard.counts["throttled"] += 1
-            self._is_reading_paused = True
+        if (wait or messages >= MESSAGES_A_TURN) and self._resume is None and not self.transport.is_closing():
             self.transport.pause_reading()
             self._resume = loop.call_later(wait, self._read_on)
 
     def _read_on(self) -> None:
-        self._is_reading_paused = False
-        if self.transport is not None and not self.is_closed and not self.transport.is_closing():
-            self.transport.resume_reading()
+        """What has come in already first; it may be enough for this turn again."""
+        self._resume = None
+        if self.transport is None or self.is_closed or self.transport.is_closing():
+            return
+        self.transport.resume_reading()
+        if self._buffer:
+            data = bytes(self._buffer)
+            self._buffer.clear()
+            self._split(data)
 
     def trouble_with(self, now: float) -> Refused | None:
         """Why this connection should not go on, looked at now and then: a frame or a reader that is too slow."""
         limits = self._owner.limits
-        if self.begun_since is not None and now - self.begun_since > limits.frame_timeout_s:
+        is_waiting = self._resume is not None
+        if self.begun_since is not None and not is_waiting and now - self.begun_since > limits.frame_timeout_s:
             return Refused(f"a frame was not complete within {limits.frame_timeout_s:g} s", "slow")
         if self.paused_since is not None and now - self.paused_since > limits.stall_timeout_s:
             return Refused(f"nothing was read for {limits.stall_timeout_s:g} s", "stalled")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 OFFENCES = frozenset({"stranger", "hello", "frame", "secret", "certificate", "identity", "banned", "access", "slow"})
 """Reasons after which an address, or a node that has shown who it is, is not heard for a while."""
-OTHER = 0
 
 
 class Rates:
@@ -33,10 +32,9 @@ class Rates:
         self._frames = Bucket(limits.frames_per_s)
         self._messages = Bucket(limits.messages_per_s)
 
-    def charge(self, frames: list[bytes], now: float) -> float:
+    def charge(self, frames: int, messages: int, now: float) -> float:
         """Count what has come; how long to read nothing from there."""
-        messages = sum(1 for frame in frames if frame[0] == OTHER)
-        return max(self._frames.take(len(frames), now), self._messages.take(messages, now))
+        return max(self._frames.take(frames, now), self._messages.take(messages, now))
 
 
 class Guard:

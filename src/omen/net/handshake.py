@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from omen.errors import InvalidInput
-from omen.net.hello import PREFACE, VERSION, Hello, Refused, check_hello, read_hello, write_hello
+from omen.net.hello import PREFACE, REFUSAL, VERSION, Hello, Refused, check_hello, read_hello, write_hello
 from omen.net.names import check_name
 from omen.protocol.circle import place_of
 
@@ -77,8 +77,10 @@ class Handshake:
             if self._dialled:
                 answer = self._prove(self._keys[0], DIALLER)
         if len(buffer) >= 4 and bytes(buffer[:4]) != PROOF:
-            read_hello(buffer)  # the other end may have said why it goes no further
-            raise Refused("the other end goes on without proving that it knows the secret", "secret")
+            if bytes(buffer[:4]) != REFUSAL:
+                raise Refused("nothing may be said before the secret is proven", "secret")
+            read_hello(buffer)  # raises what the other end says, once it is complete
+            return answer, None
         if len(buffer) < PREFACE.size + PROOF_BYTES:
             return answer, None
         used = self._verify(bytes(buffer[: PREFACE.size + PROOF_BYTES]))
@@ -120,7 +122,7 @@ class Handshake:
                 right = prove(secret, role, self._their_bytes, self.opening)
                 if hmac.compare_digest(right, proof[PREFACE.size :]):
                     return secret
-        raise Refused("the other end does not know the secret of this cluster", "secret")
+        raise Refused("the secrets of the two ends differ", "secret")
 
 
 def prove(secret: bytes, role: bytes, own: bytes, theirs: bytes) -> bytes:

@@ -12,9 +12,9 @@ LINES_AT_ONCE, LINES_PER_S = 20.0, 2.0
 
 
 class Bucket:
-    """So many a second, and as many at once as two seconds bring. 0: any number."""
+    """So many a second, and as many at once as one second brings. 0: any number."""
 
-    def __init__(self, rate: float, burst_s: float = 2.0) -> None:
+    def __init__(self, rate: float, burst_s: float = 1.0) -> None:
         self._rate = rate
         self._room = self._left = rate * burst_s
         self._filled = 0.0

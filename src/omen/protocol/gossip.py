@@ -162,7 +162,7 @@ class Gossip:
         self._give(message.asker, message.ids)
 
     def _give(self, to: Ref, ids: Iterable[NodeId]) -> None:
-        found = [descriptor for node in ids if (descriptor := self._book.get(node)) is not None]
+        found = [descriptor for node in dict.fromkeys(ids) if (descriptor := self._book.get(node)) is not None]
         if found:
             self._out.send(to, Details(tuple(found)))
 
