@@ -1,4 +1,4 @@
-"""O25 and O30-O32 in direction, on a small social graph; in size: python -m tests.paper.measure omen-rivals."""
+"""O25, O26 and O30-O32 in direction, on a small social graph; in size: python -m tests.paper.measure omen-rivals."""
 
 # ruff: noqa: N802 - claims are called what the table calls them
 
@@ -7,8 +7,12 @@ from __future__ import annotations
 from .omen_rivals import DEVIATIONS, MEASURES, QUICK
 
 
-def test_O25_O26_spidercasts_highest_degree_is_far_above_omens() -> None:
+def test_O25_spidercasts_highest_degree_is_far_above_omens() -> None:
     assert MEASURES["O25"](QUICK).ours > 20
+
+
+def test_O26_and_the_more_so_the_larger_the_overlay() -> None:
+    assert MEASURES["O26"](QUICK).ours > 1.5 * MEASURES["O25"](QUICK).ours
 
 
 def test_O30_O31_topics_are_longer_with_omen() -> None:
