@@ -162,6 +162,18 @@ print(sorted(heavy & {name.partition(".")[0] for name in sys.modules}))
     assert done.stdout == "[]\n", done.stderr
 
 
+def test_a_node_is_up_within_two_seconds_of_processor_time(tmp_path: Path) -> None:
+    settings = tmp_path / "node.toml"
+    settings.write_text('topics = ["tea"]\nhttp = "127.0.0.1:0"\n')
+    with subprocess.Popen([*OMEN, "node", "--config", str(settings), "--json"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert b"address" in process.stdout.readline()
+        process.send_signal(signal.SIGQUIT)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert usage.ru_utime + usage.ru_stime < 2.0
+
+
 def test_a_node_with_100_topics_that_has_mended_holds_at_most_220_megabytes() -> None:
     script = """
 import asyncio
