@@ -77,14 +77,6 @@ class TestBook:
         assert not known.learn(describe(5, (1,), versions=(9, 9)))
         assert known.learn(describe(5, (1,), life=2))
 
-    def test_tombstones_expire(self) -> None:
-        known = book()
-        known.bury(5, 1, now=0)
-        known.expire(99)
-        assert known.is_dead(ref(5))
-        known.expire(100)
-        assert not known.is_dead(ref(5))
-
     def test_whoever_is_of_no_use_is_forgotten(self) -> None:
         known = book()
         for node in range(10):

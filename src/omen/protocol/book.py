@@ -57,12 +57,6 @@ class Book:
             self.version += 1
         self.topic_sets.pop(node, None)
 
-    def expire(self, now: Time) -> None:
-        """Let tombstones that have had their time go."""
-        if self.tombstones:
-            for node in [node for node, (_, until) in self.tombstones.items() if until <= now]:
-                del self.tombstones[node]
-
     def learn(self, descriptor: Descriptor) -> bool:
         """Take in a descriptor where it is newer; whether the node's topics were news."""
         ref = descriptor.digest.ref
