@@ -62,7 +62,7 @@ def _total(nodes: list[dict[str, Any]], what: str) -> dict[str, int]:
     """Refusals or denials of all nodes, by reason."""
     total: dict[str, int] = {}
     for node in nodes:
-        for reason, count in node[what].items():
+        for reason, count in node.get(what, {}).items():
             total[reason] = total.get(reason, 0) + count
     return dict(sorted(total.items()))
 
