@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omen.churn import Crash, Join, Leave, Resubscribe, Trace
-    from omen.errors import CannotWrite, InvalidInput, InvalidTable, MissingDependency, OmenError
+    from omen.errors import CannotWrite, Denied, InvalidInput, InvalidTable, MissingDependency, OmenError
     from omen.interests import Interests
     from omen.mend import start_maintainer
     from omen.net.broker import Broker
     from omen.net.inbox import Gap, Message
+    from omen.net.security import Rule, Security
     from omen.net.settings import NodeConfig
     from omen.overlay import Overlay
     from omen.quality import Check, check_overlay
@@ -38,6 +39,7 @@ _HOMES = {
     "CannotWrite": "omen.errors",
     "Check": "omen.quality",
     "Crash": "omen.churn",
+    "Denied": "omen.errors",
     "Gap": "omen.net.inbox",
     "Interests": "omen.interests",
     "InvalidInput": "omen.errors",
@@ -50,7 +52,9 @@ _HOMES = {
     "OmenError": "omen.errors",
     "Overlay": "omen.overlay",
     "Resubscribe": "omen.churn",
+    "Rule": "omen.net.security",
     "SYSTEMS": "omen.runs",
+    "Security": "omen.net.security",
     "Trace": "omen.churn",
     "check_overlay": "omen.quality",
     "design_overlay": "omen.runs",
@@ -71,6 +75,7 @@ __all__ = [
     "CannotWrite",
     "Check",
     "Crash",
+    "Denied",
     "Gap",
     "Interests",
     "InvalidInput",
@@ -83,6 +88,8 @@ __all__ = [
     "OmenError",
     "Overlay",
     "Resubscribe",
+    "Rule",
+    "Security",
     "Trace",
     "__version__",
     "check_overlay",

@@ -100,11 +100,12 @@ def metrics_of(broker: Broker) -> str:
     page.counters("omen_bytes_sent_total", "bytes sent, by kind", "kind", driver.bytes_sent.items())
     page.counters("omen_bytes_received_total", "bytes received, by kind", "kind", driver.bytes_received.items())
     guard = peers.guard
+    dropped = {**core.refused, "sequence": core.dissemination.impossible}
     page.counters("omen_refused_total", "connections refused, by reason", "reason", guard.refused.items())
     page.counters("omen_denied_total", "denied by access rules, by what", "what", guard.access.denied.items())
     page.gauge("omen_half_open", "connections that have not shown who they are", len(guard.census.half_open))
     page.gauge("omen_paused", "addresses and nodes not heard for breaking the protocol", guard.paused())
-    page.counters("omen_dropped_total", "messages that made no sense, by reason", "reason", core.refused.items())
+    page.counters("omen_dropped_total", "messages that made no sense, by reason", "reason", dropped.items())
     events = {**peers.counts, **driver.counts, **guard.counts}
     page.counters("omen_events_total", "what happened to connections and frames", "event", events.items())
     return page.text()
