@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import at_least
 from omen.cli.output import print_json, say
-from omen.cli.progress import counting
+from omen.cli.progress import counting, working
+from omen.design.options import suggest
 from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from omen.sim.kinds import Kind
     from omen.sim.search import Search, World
 
 REMEDIES = ("linked_losses_as_one", "redo_unconfirmed", "former_neighbours_report", "links_agreed_by_both")
 DRAWS = ("within", "beyond", "plain")
+SYSTEMS = ("omen", "spidercast")
+OPTIONS = ("seeds", "worlds", "without", "workers", "keep", "stop", "failures")
+"""What only a search can be told."""
 
 
 def seeds(text: str) -> range:
@@ -34,44 +39,57 @@ def seeds(text: str) -> range:
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search", "random worlds instead of a scenario")
     group.add_argument("--search", action="store_true", help="run random worlds, and shrink those that fail")
-    group.add_argument("--seeds", metavar="A..B", type=seeds, default=range(100), help="which worlds (0..99)")
+    group.add_argument("--seeds", metavar="A..B", type=seeds, help="which worlds (0..99)")
     group.add_argument(
         "--worlds",
         choices=DRAWS,
-        default="within",
         help="within: up to L events at a time, audit off; beyond: more than that at once, audit on; plain: a network "
         "that neither pauses nor suspects (within)",
     )
     group.add_argument(
-        "--without", metavar="REMEDY", action="append", choices=REMEDIES, default=[], help="switch a remedy off, to see"
+        "--without", metavar="REMEDY", action="append", choices=REMEDIES, help="switch a remedy off, to see"
     )
-    group.add_argument("--system", metavar="NAME", default="omen", help="whose nodes (omen)")
-    group.add_argument("--workers", metavar="N", type=at_least(1), default=1, help="processes (1)")
+    group.add_argument("--workers", metavar="N", type=at_least(1), help="processes (1)")
     group.add_argument(
         "--keep", metavar="FILE", help="keep what came of each world there, and go on from what is there"
     )
-    group.add_argument("--stop", action="store_true", help="stop at the first world that fails")
-    group.add_argument("--failures", metavar="DIR", default="search-failures", help="for the shrunk (search-failures)")
+    group.add_argument("--stop", action="store_true", default=None, help="stop at the first world that fails")
+    group.add_argument("--failures", metavar="DIR", help="for the shrunk (search-failures)")
+
+
+def find_kind(system: str) -> Kind:
+    from omen.sim.kinds import KINDS
+
+    if system not in KINDS:
+        raise InvalidInput(f"no worlds are run with {system!r}{suggest(system, KINDS)} (known: {', '.join(KINDS)})")
+    return KINDS[system]
 
 
 def search(arguments: argparse.Namespace) -> int:
-    from omen.sim.kinds import KINDS
-    from omen.sim.search import Search, run_worlds
-
-    if arguments.system not in KINDS:
-        raise InvalidInput(f"no worlds are run with {arguments.system!r} (known: {', '.join(KINDS)})")
-    looked_for = Search(arguments.worlds, tuple(sorted(arguments.without)), arguments.system)
     keep = Path(arguments.keep) if arguments.keep else None
     found: list[World] = []
-    with counting("worlds", len(arguments.seeds)) as count:
-        for world in run_worlds(looked_for, arguments.seeds, arguments.workers, keep, arguments.stop):
+    try:
+        return _search(arguments, keep, found)
+    except KeyboardInterrupt:
+        if keep is not None:
+            say(f"stopped; what came of {len(found)} worlds is in {keep}: the same command goes on from there")
+        raise
+
+
+def _search(arguments: argparse.Namespace, keep: Path | None, found: list[World]) -> int:
+    from omen.sim.search import Search, run_worlds
+
+    without = tuple(sorted(arguments.without or ()))
+    looked_for = Search(arguments.worlds or DRAWS[0], without, find_kind(arguments.system).name)
+    wanted = range(100) if arguments.seeds is None else arguments.seeds
+    with counting("worlds", len(wanted)) as count:
+        for world in run_worlds(looked_for, wanted, arguments.workers or 1, keep, bool(arguments.stop)):
             found.append(world)
             count(len(found))
-            if not world.went_well and not arguments.json:
-                for complaint in world.complaints:
-                    say(f"world {world.seed}: {complaint}")
+            if not world.went_well:
+                _tell_failure(looked_for, world)
     failed = sorted((world for world in found if not world.went_well), key=lambda world: world.seed)
-    shrunk = [_shrink(looked_for, world, Path(arguments.failures)) for world in failed]
+    shrunk = [_shrink(looked_for, world, Path(arguments.failures or "search-failures")) for world in failed]
     if arguments.json:
         print_json({**_summary(found), "failed": [world.seed for world in failed], "shrunk": shrunk})
     else:
@@ -79,20 +97,45 @@ def search(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def scenario_command(path: str, seed: int, system: str) -> str:
+    """What runs a scenario again, and tells it."""
+    return shlex.join(["omen", "simulate", path, "--seed", str(seed), *_system_words(system), "--trace"])
+
+
+def _world_command(looked_for: Search, seed: int) -> str:
+    remedies = [word for remedy in looked_for.without for word in ("--without", remedy)]
+    words = ["omen", "simulate", "--search", "--worlds", looked_for.draw, "--seeds", f"{seed}..{seed}"]
+    return shlex.join([*words, *remedies, *_system_words(looked_for.kind)])
+
+
+def _system_words(system: str) -> list[str]:
+    return [] if system == SYSTEMS[0] else ["--system", system]
+
+
+def _tell_failure(looked_for: Search, world: World) -> None:
+    """At once: who stops here, before it is shrunk, can run it again."""
+    for complaint in world.complaints:
+        say(f"world {world.seed}: {complaint}")
+    say(f"world {world.seed}: run it again: {_world_command(looked_for, world.seed)}")
+
+
 def _shrink(looked_for: Search, world: World, folder: Path) -> dict[str, Any]:
     """The smallest world found that fails in the same way, written as a scenario."""
     from omen.sim.search import shrink_world
     from omen.sim.writing import write_scenario
 
-    small = shrink_world(looked_for, world)
+    with working(f"shrinking world {world.seed}"):
+        small = shrink_world(looked_for, world)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{looked_for.draw}-{world.seed}.toml"
+    whose = "" if looked_for.kind == SYSTEMS[0] else f"{looked_for.kind}-"
+    path = folder / f"{whose}{looked_for.draw}-{world.seed}.toml"
     path.write_text(write_scenario(small.scenario))
-    replay = f"omen simulate {shlex.quote(str(path))} --seed {small.seed} --trace"
+    replay = scenario_command(str(path), small.seed, looked_for.kind)
     nodes, events = len(small.scenario.nodes), len(small.scenario.events)
     say(f"world {world.seed}: shrunk to {nodes} nodes and {events} events in {small.runs} runs")
     say(f"world {world.seed}: replay: {replay}")
-    return {"seed": world.seed, "nodes": nodes, "events": events, "runs": small.runs, "replay": replay}
+    again = _world_command(looked_for, world.seed)
+    return {"seed": world.seed, "nodes": nodes, "events": events, "runs": small.runs, "again": again, "replay": replay}
 
 
 def _summary(found: list[World]) -> dict[str, Any]:
@@ -100,6 +143,7 @@ def _summary(found: list[World]) -> dict[str, Any]:
         "worlds": len(found),
         "events": sum(world.events for world in found),
         "failures": sum(not world.went_well for world in found),
+        "split": sum(world.split for world in found),
         "steps": sum(world.steps for world in found),
         "renewals": sum(world.renewals for world in found),
         "longest_split_s": max((world.restored_s for world in found), default=0.0),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import shlex
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json, print_table, say
-from omen.cli.searching import add_search_options, search
+from omen.cli.progress import working
+from omen.cli.searching import OPTIONS, SYSTEMS, add_search_options, find_kind, scenario_command, search
 from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -18,9 +20,11 @@ EPILOG = """\
 example:
   omen simulate scenarios/paper-example.toml --seed 7 --trace
   omen simulate --search --seeds 0..199 --workers 2 --keep found.jsonl
+  omen simulate --search --system spidercast
 
 exit codes: 0 it went as it should, 1 something that must hold did not, 2 bad input
 """
+SCENARIO_OPTIONS = ("seed", "trace", "trace_all")
 
 
 def add_parser(commands: Any) -> None:
@@ -31,11 +35,12 @@ def add_parser(commands: Any) -> None:
         epilog=EPILOG,
     )
     parser.add_argument("scenario", metavar="FILE", nargs="?", help="the scenario, as TOML")
+    parser.add_argument("--seed", metavar="N", type=at_least(0), help="what everything random comes from (0)")
+    parser.add_argument("--trace", action="store_true", default=None, help="tell what happens, a line each")
+    parser.add_argument("--trace-all", action="store_true", default=None, help="the same with gossip and timers")
     parser.add_argument(
-        "--seed", metavar="N", type=at_least(0), default=0, help="what everything random comes from (0)"
+        "--system", metavar="NAME", default=SYSTEMS[0], help=f"whose nodes: {', '.join(SYSTEMS)} ({SYSTEMS[0]})"
     )
-    parser.add_argument("--trace", action="store_true", help="tell what happens, a line each")
-    parser.add_argument("--trace-all", action="store_true", help="the same with gossip and timers")
     add_json(parser)
     add_search_options(parser)
     parser.set_defaults(handler=simulate)
@@ -45,14 +50,18 @@ def simulate(arguments: argparse.Namespace) -> int:
     if arguments.search == (arguments.scenario is not None):
         raise InvalidInput("give the file of a scenario, or --search to run random worlds")
     if arguments.search:
+        _refuse(arguments, SCENARIO_OPTIONS, "the file of a scenario, not for --search")
         return search(arguments)
+    _refuse(arguments, OPTIONS, "--search, not for the file of a scenario")
+    kind, seed = find_kind(arguments.system), arguments.seed or 0
     from omen.sim.running import Run
     from omen.sim.scenario import read_scenario
 
     scenario = read_scenario(arguments.scenario)
     write = print if (arguments.trace or arguments.trace_all) and not arguments.json else None
-    run = Run(scenario, arguments.seed, write, arguments.trace_all, fingerprint=True)
-    outcome = run.go()
+    run = Run(scenario, seed, write, bool(arguments.trace_all), fingerprint=True, kind=kind)
+    with working(f"running {arguments.scenario}") if write is None else nullcontext():
+        outcome = run.go()
     if arguments.json:
         print_json({"scenario": scenario.name, **_as_json(outcome)})
     else:
@@ -61,8 +70,14 @@ def simulate(arguments: argparse.Namespace) -> int:
         return 0
     for complaint in outcome.complaints():
         say(complaint)
-    say(f"replay: omen simulate {shlex.quote(arguments.scenario)} --seed {arguments.seed} --trace")
+    say(f"replay: {scenario_command(arguments.scenario, seed, kind.name)}")
     return 1
+
+
+def _refuse(arguments: argparse.Namespace, names: Sequence[str], whose: str) -> None:
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
+    if given:
+        raise InvalidInput(f"{' and '.join(given)}: only for {whose}")
 
 
 def _as_json(outcome: Outcome) -> dict[str, Any]:

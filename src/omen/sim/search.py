@@ -141,7 +141,7 @@ def _run(search: Search, seeds: Iterable[int], workers: int) -> Iterator[World]:
             yield run_world(search, seed)
         return
     left = iter(seeds)
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent) as pool:
         running = {pool.submit(run_world, search, seed) for seed, _ in zip(left, range(2 * workers), strict=False)}
         try:
             while running:
@@ -153,6 +153,11 @@ def _run(search: Search, seeds: Iterable[int], workers: int) -> Iterator[World]:
         finally:
             for future in running:
                 future.cancel()
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches all processes of a terminal: worlds under way are finished, and the parent ends the search."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def shrink_world(search: Search, world: World) -> Shrunk:
