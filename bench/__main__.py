@@ -21,7 +21,8 @@ def measure_pipeline() -> None:
 
 def measure_net() -> None:
     """Live nodes, next to the servers that are installed: minutes."""
-    subprocess.run([sys.executable, "-m", "bench.net"], check=True, cwd=ROOT)
+    for part in ("bench.net", "bench.net_tls"):
+        subprocess.run([sys.executable, "-m", part], check=True, cwd=ROOT)
 
 
 PARTS: dict[str, Callable[[], None]] = {

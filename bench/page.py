@@ -102,8 +102,25 @@ def _live_lines(found: dict[str, Any]) -> Iterator[str]:
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
+    yield from _tls_lines(found.get("tls", []))
     for paragraph in found.get("notes", ()):
         yield f"{paragraph}\n"
+
+
+def _tls_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """What certificates cost, as bench/net_tls.py found it."""
+    if not rows:
+        return
+    yield "With certificates (mutual TLS 1.3), measured by turns with the same load without them:\n"
+    yield "| | payload | deliveries a second without | with | ratio | processor each without | with | load |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for row in rows:
+        yield (
+            f"| {row['scene']} | {row['payload']:,} B | {row['plain_per_s']:,.0f} | {row['tls_per_s']:,.0f}"
+            f" | {row['tls_per_s'] / row['plain_per_s']:.2f} | {row['plain_us']:.1f} µs | {row['tls_us']:.1f} µs"
+            f" | {row['load_average'][0]:.1f} |"
+        )
+    yield ""
 
 
 def _machine(facts: dict[str, Any]) -> str:
