@@ -45,9 +45,9 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in ALGORITHMS]
     ("spidercast", {"kg": 2, "kr": 1, "seed": 2**63 - 1}),
     ("spidercast", {"adaptive": 1}),
     ("spidercast", {"view": 0.3}),
-    ("spidercast", {"kg": 0}),
+    ("spidercast", {"kg": 0, "kr": 1}),
     ("similarity", {"x": 2, "y": 1}),
-    ("random", {"y": 0}),
+    ("random", {"y": 1}),
 ]
 
 

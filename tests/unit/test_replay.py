@@ -147,7 +147,7 @@ def die_at(number: int) -> Callable[[int], None]:
 
 
 @pytest.mark.parametrize("labels", ["numbers", "text"])
-@pytest.mark.parametrize("system", [name for name, kind in SYSTEMS.items() if kind.restore])
+@pytest.mark.parametrize("system", list(SYSTEMS))
 def test_a_killed_replay_goes_on_and_ends_as_if_it_had_not_been(system: str, labels: str, tmp_path: Path) -> None:
     workload = WORKLOAD
     if labels == "text":
@@ -175,18 +175,6 @@ def test_a_simulated_system_ends_with_the_topics_by_their_own_names() -> None:
     workload = Interests.from_pairs([(f"n{node}", f"t{topic}") for node, topic in WORKLOAD.pairs()])
     done = replay(workload, Trace(random_rounds(workload, 3, 0.5, 9).events), "omen", gap_rounds=0)
     assert set(done.interests.topics.tolist()) <= set(workload.topics.tolist())
-
-
-@pytest.mark.parametrize("system", [name for name, kind in SYSTEMS.items() if not kind.restore])
-def test_a_killed_replay_of_a_system_that_is_not_saved_starts_over(system: str, tmp_path: Path) -> None:
-    trace = Trace(TRACE.events[:6])
-    notes = AlwaysDue(tmp_path / "r.checkpoint", 0.0)
-    with pytest.raises(Killed):
-        replay(WORKLOAD, trace, system, checkpoint=notes, progress=die_at(4))
-    assert not notes.path.exists()
-    again = replay(WORKLOAD, trace, system, checkpoint=notes)
-    assert again.resumed_at == 0
-    assert same_but_for_times(again, replay(WORKLOAD, trace, system))
 
 
 def test_a_killed_replay_that_rebalances_keeps_its_budget(tmp_path: Path) -> None:

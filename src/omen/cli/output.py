@@ -47,8 +47,9 @@ def shown(value: Any) -> str:
 
 
 def say(line: str) -> None:
-    """A remark that is not part of the result."""
-    print(line, file=sys.stderr, flush=True)
+    """A remark that is not part of the result, in the place of a line of progress if one stands there."""
+    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{clear}{line}", file=sys.stderr, flush=True)
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from omen.cli.declared_options import listed, told, told_as_json
 from omen.cli.output import print_facts, print_json, print_table, say, shown
 from omen.cli.progress import counting, working
 from omen.cli.system_options import add_system_options, chosen_system
-from omen.runs import SYSTEMS
+from omen.runs import SYSTEMS, resolve_settings
 
 if TYPE_CHECKING:
     from omen.runs.replay import Replayed
@@ -58,7 +58,7 @@ def add_parser(commands: Any) -> None:
 
 
 def replay(arguments: argparse.Namespace) -> int:
-    kind, options = chosen_system(arguments, SYSTEMS)
+    kind, options = chosen_system(arguments, SYSTEMS, resolve_settings)
     from omen.runs.checkpoint import Checkpoint
     from omen.runs.replay import replay as run_replay
     from omen.runs.summary import summarise

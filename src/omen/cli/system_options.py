@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from omen.cli.declared_options import Declared, add_declared_options, given_options
@@ -26,9 +26,17 @@ def add_system_options(parser: argparse.ArgumentParser, systems: Mapping[str, De
     add_declared_options(parser, systems)
 
 
-def chosen_system(arguments: argparse.Namespace, systems: Mapping[str, Kind]) -> tuple[Kind, dict[str, Any]]:
+def resolve_declared(kind: DeclaredSystem, given: Mapping[str, Any]) -> dict[str, Any]:
+    return resolve(kind.name, kind.options, given)
+
+
+def chosen_system(
+    arguments: argparse.Namespace,
+    systems: Mapping[str, Kind],
+    settle: Callable[[Kind, Mapping[str, Any]], dict[str, Any]] = resolve_declared,
+) -> tuple[Kind, dict[str, Any]]:
     """The system asked for, with its options as given or by default."""
     name = arguments.system
     if name not in systems:
         raise InvalidInput(f"there is no system {name!r}{suggest(name, systems)} (there are {', '.join(systems)})")
-    return systems[name], resolve(name, systems[name].options, given_options(arguments))
+    return systems[name], settle(systems[name], given_options(arguments))

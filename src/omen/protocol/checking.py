@@ -94,7 +94,7 @@ class Door:
     def take_in(self, sender: NodeId, message: Any) -> tuple[Any, str | None]:
         """The message, bytes turned into one, and what is wrong with it if anything is."""
         if type(message) is bytes:
-            message, complaint = _read(message)
+            message, complaint = read_message(message, decode)
             if complaint is not None:
                 return None, complaint
         kind = type(message)
@@ -170,7 +170,8 @@ class Door:
         return TOO_MANY if len(cases) >= CASES_AT_MOST and event not in cases else None
 
 
-def _read(data: bytes) -> tuple[Message | None, str | None]:
+def read_message(data: bytes, decode: Callable[[bytes], Message]) -> tuple[Message | None, str | None]:
+    """The message in these bytes, or what is wrong with them."""
     if len(data) > LARGEST:
         return None, OVERSIZED
     try:

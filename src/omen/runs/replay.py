@@ -163,8 +163,6 @@ def replay(
     """
     kind = find_system(system)
     settings = resolve_settings(kind, options)
-    if kind.restore is None:
-        checkpoint = None
     if verify not in VERIFY:
         raise InvalidInput(f"verify must be one of {', '.join(VERIFY)}, not {verify!r}")
     impossible = find_impossible(workload, trace)
@@ -231,10 +229,9 @@ def _resume(
     checkpoint: Checkpoint | None, mark: str, system: str, workload: Interests, settings: Mapping[str, Any], size: int
 ) -> _Run | None:
     saved = checkpoint.load(mark) if checkpoint else None
-    restore = find_system(system).restore
-    if saved is None or restore is None:
+    if saved is None:
         return None
-    run = _Run(restore(saved.system, workload, settings), Records(size))
+    run = _Run(find_system(system).restore(saved.system, workload, settings), Records(size))
     run.records.load(saved.columns)
     run.position, run.judged, run.broken = saved.position, saved.judged, list(saved.broken)
     return run

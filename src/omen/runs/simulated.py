@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import pickle
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from omen.churn import Crash, Event, Join, Resubscribe
-from omen.errors import InvalidInput
 from omen.interests import Interests, Label
 from omen.mend.choosing import choose_links
 from omen.overlay import Overlay
@@ -20,6 +18,7 @@ from omen.protocol.messages import EventId
 from omen.protocol.upkeep import AUDITING, WATCHING
 from omen.runs import design_overlay
 from omen.runs.systems import Outcome
+from omen.runs.worlds import load_world, save_world, topics_by_node
 from omen.sim.latency import uniform
 from omen.sim.population import Population
 from omen.sim.world import Network, World
@@ -60,7 +59,7 @@ class SimulatedSystem:
         options: Mapping[str, Any],
         global_view: bool = False,
     ) -> None:
-        self._topics = _topics_by_node(workload)
+        self._topics = topics_by_node(workload)
         self._gap_rounds = int(options["gap_rounds"])
         self._config = Config(
             resilience=options["resilience"],
@@ -182,14 +181,12 @@ class SimulatedSystem:
 
     def save(self) -> bytes:
         """The whole world, nodes and generators included, as a pickle."""
-        return pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL)
+        return save_world(self)
 
 
 def restore_omen(data: bytes) -> SimulatedSystem:
-    """Go on from what was saved. A pickle can do anything: a checkpoint is only read where it is the user's own."""
-    system = pickle.loads(data)
-    if not isinstance(system, SimulatedSystem):
-        raise InvalidInput("the checkpoint does not hold a simulated system")
+    """Go on from what was saved."""
+    system = load_world(data, SimulatedSystem)
     _collect_seldom(system)
     return system
 
@@ -235,9 +232,3 @@ def _degrees(links: set[tuple[NodeId, NodeId]], nodes: int) -> tuple[int, float]
         for end in pair:
             counts[end] = counts.get(end, 0) + 1
     return max(counts.values(), default=0), 2 * len(links) / nodes if nodes else 0.0
-
-
-def _topics_by_node(workload: Interests) -> dict[Label, list[Label]]:
-    return {
-        label: workload.topics[workload.topics_of(code)].tolist() for code, label in enumerate(workload.nodes.tolist())
-    }

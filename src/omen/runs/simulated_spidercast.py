@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from omen.churn import Crash, Event, Join, Resubscribe
-from omen.interests import Interests, Label
+from omen.interests import Interests
 from omen.overlay import Overlay
 from omen.protocol.events import SECOND, Time
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.messages import Heartbeat
 from omen.runs import design_overlay
 from omen.runs.systems import Outcome
+from omen.runs.worlds import load_world, save_world, topics_by_node
 from omen.sim.latency import uniform
 from omen.sim.membership import Membership
 from omen.sim.spiders import Spiders
@@ -33,10 +34,7 @@ class SpiderSystem:
     """
 
     def __init__(self, interests: Interests, overlay: Overlay, workload: Interests, options: Mapping[str, Any]) -> None:
-        self._topics: dict[Label, list[Label]] = {
-            label: workload.topics[workload.topics_of(code)].tolist()
-            for code, label in enumerate(workload.nodes.tolist())
-        }
+        self._topics = topics_by_node(workload)
         self._gap = int(options["gap_rounds"]) * SECOND
         config = SpiderConfig(coverage(options["kg"], options["kr"]), adaptive=bool(options["adaptive"]))
         self.world = World(options["seed"], Network(latency=uniform(500, 2_000), detection=uniform(20_000, 100_000)))
@@ -103,7 +101,13 @@ class SpiderSystem:
         return self.spiders.snapshot()
 
     def save(self) -> bytes:
-        raise NotImplementedError("a simulated world is not saved: a replay of it starts over")
+        """The whole world, nodes, membership and generators included, as a pickle."""
+        return save_world(self)
+
+
+def restore_spidercast(data: bytes) -> SpiderSystem:
+    """Go on from what was saved."""
+    return load_world(data, SpiderSystem)
 
 
 def build_spidercast(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from omen.design import Algorithm, Option
+from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
     from omen.interests import Interests
@@ -15,13 +17,35 @@ LONGEST_S = 600
 
 KG = Option("kg", int, 3, 0, 1000, "K_g: how often each topic of a node is covered greedily")
 KR = Option("kr", int, 0, 0, 1000, "K_r: how often each topic of a node is covered at random")
-ADAPTIVE = Option("adaptive", int, 0, 0, 1, "1: a node raises K_r by itself where greedy coverage took only K_g links")
-VIEW = Option("view", float, 1.0, 0.0, 1.0, "share of the nodes that each node knows")
+ADAPTIVE = Option(
+    "adaptive", int, 0, 0, 1, "1: a node raises K_r by itself, from 0, where greedy coverage took only K_g links"
+)
+VIEW = Option("view", float, 1.0, 0.0, 1.0, "share of the nodes that each node knows, above 0")
 X = Option("x", int, 10, 0, 100_000, "links of a node to those whose interests are most alike")
 Y = Option("y", int, 0, 0, 100_000, "links of a node to anybody")
 SEED = Option("seed", int, 0, 0, 2**63 - 1, "what everything random is drawn from")
 
 _PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast"
+
+
+def settle_options(given: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The options of the system, those left out as the others want them: adaptive nodes start with K_r = 0 (3.3.1)."""
+    if options["adaptive"] and "kr" not in given:
+        options = options | {"kr": 0}
+    check_coverage(options["kg"], options["kr"], options["adaptive"], options["view"])
+    return options
+
+
+def check_coverage(kg: int, kr: int, adaptive: int, view: float) -> None:
+    """InvalidInput where nobody would ever link to anybody, or the options contradict each other."""
+    if not kg and not kr and not adaptive:
+        raise InvalidInput("spidercast with kg 0 and kr 0 has no task that runs: one of the two must be 1 or more")
+    if adaptive and kr:
+        raise InvalidInput(f"spidercast with adaptive 1 raises K_r from 0 by itself: leave kr out (it is {kr})")
+    if adaptive and not kg:
+        raise InvalidInput("spidercast with adaptive 1 raises K_r where K_g links cover all: kg must be 1 or more")
+    if not view:
+        raise InvalidInput("option view must be above 0: with 0 no node knows another")
 
 
 def design_spidercast(interests: Interests, kg: int, kr: int, adaptive: int, view: float, seed: int) -> Overlay:
@@ -33,6 +57,7 @@ def design_spidercast(interests: Interests, kg: int, kr: int, adaptive: int, vie
     """
     from omen.protocol.spidercast.config import SpiderConfig, coverage
 
+    check_coverage(kg, kr, adaptive, view)
     return run_to_quiescence(interests, SpiderConfig(coverage(kg, kr), adaptive=bool(adaptive)), view, seed)
 
 
@@ -43,6 +68,8 @@ def design_similarity(interests: Interests, x: int, y: int, seed: int) -> Overla
     """
     from omen.protocol.spidercast.config import SpiderConfig, similarity
 
+    if not x and not y:
+        raise InvalidInput("similarity with x 0 and y 0 links nobody: one of the two must be 1 or more")
     return run_to_quiescence(interests, SpiderConfig(similarity(x, y)), 1.0, seed)
 
 
@@ -96,7 +123,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "random",
             design_random,
-            (Option("y", int, 10, 0, 100_000, Y.help), SEED),
+            (Option("y", int, 10, 1, 100_000, Y.help), SEED),
             0,
             "each node links to anybody; promises nothing",
             _PAPER,

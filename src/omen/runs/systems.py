@@ -66,15 +66,17 @@ class SystemKind:
 
     `build(interests, overlay, workload, options)` starts one with the interests of the nodes present; `workload` is
     where nodes that come without a list have their topics from. `restore(data, workload, options)` goes on from what
-    was saved; None: this system is not saved, a replay of it that was killed starts over. Options are resolved ones.
+    was saved. Options are resolved ones; `settle(given, resolved)` has the last word on them, where one depends on
+    another.
     """
 
     name: str
     build: Callable[[Interests, Overlay | None, Interests, Mapping[str, Any]], System]
-    restore: Callable[[bytes, Interests, Mapping[str, Any]], System] | None
+    restore: Callable[[bytes, Interests, Mapping[str, Any]], System]
     options: tuple[Setting, ...]
     summary: str
     paper: str
+    settle: Callable[[Mapping[str, Any], dict[str, Any]], dict[str, Any]] | None = None
 
 
 class MaintainedSystem:
@@ -139,6 +141,13 @@ def _build_omen(
 
 
 GAP_ROUNDS = Option("gap_rounds", int, 1, 0, 1_000_000, "gossip rounds that a gap of the trace is cut to")
+SEED = replace(mend_options.SEED, help="what everything random in the simulated world is drawn from")
+COMPONENTS = replace(
+    mend_options.COMPONENTS,
+    choices=("halo", "literal"),
+    default="halo",
+    help="pieces of a topic after a leave: as seen from S and those up to halo-hops around it, or within S alone",
+)
 
 OMEN = SystemKind(
     "omen",
@@ -148,10 +157,10 @@ OMEN = SystemKind(
         mend_options.RHO,
         replace(mend_options.LAMBDA, default=5),
         mend_options.BACKUPS,
-        replace(mend_options.COMPONENTS, choices=("halo", "literal"), default="halo"),
+        COMPONENTS,
         Option("halo_hops", int, 2, 1, 16, "how far around S a halo reaches: its neighbours, their neighbours, ..."),
         Option("removals", int, 5, 0, 1000, "links inside S that may be taken down with a repair, where not needed"),
-        mend_options.SEED,
+        SEED,
         Option("resilience", int, 3, 1, 64, "L: concurrent losses survived, predecessors and successors kept"),
         GAP_ROUNDS,
     ),
@@ -175,21 +184,28 @@ def _build_spidercast(
     return build_spidercast(interests, overlay, workload, options)
 
 
+def _restore_spidercast(data: bytes, workload: Interests, options: Mapping[str, Any]) -> System:
+    from omen.runs.simulated_spidercast import restore_spidercast
+
+    return restore_spidercast(data)
+
+
 SPIDERCAST = SystemKind(
     "spidercast",
     _build_spidercast,
-    None,
+    _restore_spidercast,
     (
         spider_options.KG,
-        replace(spider_options.KR, default=1),
+        replace(spider_options.KR, default=1, help=f"{spider_options.KR.help}; 0 with adaptive"),
         spider_options.ADAPTIVE,
         spider_options.VIEW,
         mend_options.RHO,
-        mend_options.SEED,
-        GAP_ROUNDS,
+        SEED,
+        replace(GAP_ROUNDS, help="seconds that a gap of the trace is cut to"),
     ),
     "the nodes cover their topics by themselves, in the simulator; promises nothing",
     "Chockler, Melamed, Tock, Vitenberg 2007",
+    spider_options.settle_options,
 )
 
 SYSTEMS: dict[str, SystemKind] = {
@@ -209,4 +225,5 @@ def find_system(name: str) -> SystemKind:
 
 def resolve_settings(kind: SystemKind, given: Mapping[str, Any]) -> dict[str, Any]:
     """Every option of the system with its value: as given, checked, or the default."""
-    return resolve(kind.name, kind.options, given)
+    options = resolve(kind.name, kind.options, given)
+    return options if kind.settle is None else kind.settle(given, options)

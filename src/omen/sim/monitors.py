@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from omen.interests import Label
 from omen.protocol.docket import HANDLED_AT_MOST
@@ -16,6 +17,7 @@ from omen.protocol.sparing import PROBES_AT_MOST
 from omen.protocol.views import SEEN_AT_MOST
 from omen.quality import check_overlay
 from omen.sim.population import Population
+from omen.sim.world import World
 
 WHOLE, HANDLED, BOUNDED, COVERED, AGREED = "whole", "handled", "bounded", "covered", "agreed"
 
@@ -48,26 +50,58 @@ class Violation:
         return f"{self.time / SECOND:.3f} s, seed {self.seed}: not {self.monitor}: {self.what}"
 
 
-class Monitors:
-    """Told of each churn event; `check` looks at everybody. `whole_since`: when the present burst was healed."""
+class Watch:
+    """What those have in common who watch a population, of whatever nodes. `whole_since`: when the present burst was
+    healed; `restored`: how long it took each time.
+    """
 
-    def __init__(self, population: Population, bounds: Bounds | None = None) -> None:
+    def __init__(self, population: Any, bounds: Bounds | None = None) -> None:
         self.population = population
-        self.world = population.world
+        self.world: World = population.world
         self.bounds = bounds or Bounds()
         self.violations: list[Violation] = []
         self.whole_since: Time | None = None
         self.last_event: Time = 0
         self.last_cause: Time = 0
+        self.restored: list[Time] = []
+        self.renewals = 0
+        self._one_sided: dict[tuple[NodeId, NodeId], Time] = {}
+        self._reported: set[tuple[str, str]] = set()
+
+    def broken_topics(self) -> list[Label]:
+        """The topics that are split at present."""
+        verdict = check_overlay(*self.population.snapshot())
+        return sorted((topic.topic for topic in verdict.broken), key=str)
+
+    def refused(self) -> dict[str, int]:
+        """What nodes have dropped at the door, by reason."""
+        total: Counter[str] = Counter()
+        for core in self.population.cores.values():
+            total.update(core.refused)
+        return dict(sorted(total.items()))
+
+    def _name(self, node: NodeId) -> str:
+        return str(self.population.labels.get(node, node))
+
+    def _record(self, monitor: str, what: str) -> None:
+        """Each breach once, however long it lasts."""
+        if (monitor, what.partition(" s after")[2] or what) not in self._reported:
+            self._reported.add((monitor, what.partition(" s after")[2] or what))
+            self.violations.append(Violation(self.world.now, self.world.seed, monitor, what))
+
+
+class Monitors(Watch):
+    """Told of each churn event; `check` looks at everybody."""
+
+    population: Population
+
+    def __init__(self, population: Population, bounds: Bounds | None = None) -> None:
+        super().__init__(population, bounds)
         self.false_losses = 0
         self._looks = 0
         self._patience = _time_to_notice(population)
-        self.restored: list[Time] = []
-        self.renewals = 0
         self._expected: dict[EventId, Time] = {}
         self._handled: set[EventId] = set()
-        self._one_sided: dict[tuple[NodeId, NodeId], Time] = {}
-        self._reported: set[tuple[str, str]] = set()
         self.world.listeners.append(self._hear)
 
     def note_burst(self) -> None:
@@ -113,11 +147,6 @@ class Monitors:
             self._check_sizes(core)
             self._check_views(core)
 
-    def broken_topics(self) -> list[Label]:
-        """The topics that are split at present."""
-        verdict = check_overlay(*self.population.snapshot())
-        return sorted((topic.topic for topic in verdict.broken), key=str)
-
     @property
     def is_settled(self) -> bool:
         """Whole, everything handled, every link agreed on, and nobody has anything left to do."""
@@ -161,13 +190,6 @@ class Monitors:
             self.false_losses += 1
             self._note_consequence()
 
-    def refused(self) -> dict[str, int]:
-        """What nodes have dropped at the door, by reason."""
-        total: Counter[str] = Counter()
-        for core in self.population.cores.values():
-            total.update(core.refused)
-        return dict(sorted(total.items()))
-
     def _note_handled(self, events: Iterable[EventId]) -> None:
         for event in events:
             self._expected.pop(event, None)
@@ -193,11 +215,11 @@ class Monitors:
                 self.whole_since = now
                 self.restored.append(now - self.last_cause)
         elif self.whole_since is not None:
-            self._record(WHOLE, f"split again, without an event: {_listed(broken)}")
+            self._record(WHOLE, f"split again, without an event: {listed(broken)}")
             self.whole_since = None
         elif max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.whole + self._patience:
             waited = (now - self.last_cause) / SECOND
-            self._record(WHOLE, f"{waited:.1f} s after the last event still split: {_listed(broken)}")
+            self._record(WHOLE, f"{waited:.1f} s after the last event still split: {listed(broken)}")
 
     def _check_handled(self) -> None:
         for event, since in self._expected.items():
@@ -260,7 +282,7 @@ class Monitors:
         if self.world.now - self.last_event > self.bounds.idle:
             left = [what for what, size, _ in sizes[7:] if size]
             if left:
-                self._record(BOUNDED, f"{self._name(core.book.id)} long after the last event still has {_listed(left)}")
+                self._record(BOUNDED, f"{self._name(core.book.id)} long after the last event still has {listed(left)}")
 
     def _useful(self, core: OmenNode) -> int:
         """What the book keeps when a round ends."""
@@ -286,15 +308,6 @@ class Monitors:
                     missing = f"{self.population.topic_labels[topic]!r} {have} times, leaving out"
                     self._record(COVERED, f"{where} is ready, yet has {missing} {self._name(left_out[0])}")
 
-    def _name(self, node: NodeId) -> str:
-        return str(self.population.labels.get(node, node))
-
-    def _record(self, monitor: str, what: str) -> None:
-        """Each breach once, however long it lasts."""
-        if (monitor, what.partition(" s after")[2] or what) not in self._reported:
-            self._reported.add((monitor, what.partition(" s after")[2] or what))
-            self.violations.append(Violation(self.world.now, self.world.seed, monitor, what))
-
 
 def _time_to_notice(population: Population) -> Time:
     """How long nodes may take to find out by themselves that one is gone; nothing where they are told."""
@@ -302,7 +315,7 @@ def _time_to_notice(population: Population) -> Time:
     return 16 * config.heartbeat_period + 4 * config.suspicion_time if config.detector else 0
 
 
-def _listed(things: Iterable[Label], shown: int = 5) -> str:
+def listed(things: Iterable[Label], shown: int = 5) -> str:
     words = [str(thing) for thing in things]
     rest = f" and {len(words) - shown} more" if len(words) > shown else ""
     return ", ".join(words[:shown]) + rest

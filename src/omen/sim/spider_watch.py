@@ -1,33 +1,43 @@
 """SpiderCast under the faults of scenarios and the search: the same worlds, and what of them it survives.
 
 It promises less than OMen, so less is watched: every topic connected again after a while, no link that only one side
-counts for long, and no node with more neighbours or notes than the protocol allows.
+counts for long, and no node that accepts more neighbours, or notes down more, than the protocol allows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
+from omen.errors import InvalidInput
 from omen.interests import Label
-from omen.protocol.events import SECOND, NodeId, Notify, Time
-from omen.protocol.messages import EventId
+from omen.protocol.events import SECOND, NodeId, Notify, Time, Topic
+from omen.protocol.messages import EventId, Ref
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.node import SpiderNode
-from omen.quality import check_overlay
 from omen.sim.membership import Membership
-from omen.sim.monitors import AGREED, BOUNDED, WHOLE, Bounds, Violation
+from omen.sim.monitors import AGREED, BOUNDED, WHOLE, Bounds, Watch, listed
 from omen.sim.scenario import Scenario
 from omen.sim.spiders import Spiders
 from omen.sim.world import World
 
 WATCHED = SpiderConfig(coverage(3, 1), keep_alive=1, silence=3, quarantine=2 * SECOND)
-"""(3, 1), with heartbeats that are a failure detector as well: no driver need tell of losses."""
+"""(3, 1), with heartbeats as the failure detector: nobody is told of losses."""
 
 
 class WatchedSpider(SpiderNode):
-    """A node with the parts that scenarios ask OMen's nodes about, as far as it has any."""
+    """A node with the parts that scenarios ask OMen's nodes about, as far as it has any.
+
+    `given`: how many neighbours each task was handed at the start, and need not have accepted.
+    """
+
+    given: tuple[int, ...] = (0, 0)
+
+    def preset(self, neighbours: Iterable[tuple[Ref, int, Sequence[Topic]]]) -> None:
+        super().preset(neighbours)
+        self.given = tuple(task.degree for task in self.tasks)
 
     @property
     def requests(self) -> Any:
@@ -58,21 +68,16 @@ class WatchedSpiders(Spiders):
     core = WatchedSpider
 
 
-class SpiderMonitors:
+class SpiderMonitors(Watch):
     """As `Monitors` is to OMen: told of each event, looks at everybody, records each breach once."""
 
-    def __init__(self, population: Spiders, bounds: Bounds | None = None) -> None:
-        self.population = population
-        self.world = population.world
-        self.bounds = bounds or Bounds()
-        self.violations: list[Violation] = []
-        self.whole_since: Time | None = None
-        self.last_event: Time = 0
-        self.last_cause: Time = 0
-        self.restored: list[Time] = []
-        self.renewals = 0
-        self._one_sided: dict[tuple[NodeId, NodeId], Time] = {}
-        self._reported: set[tuple[str, str]] = set()
+    population: WatchedSpiders
+
+    def __init__(self, population: WatchedSpiders, bounds: Bounds | None = None) -> None:
+        super().__init__(population, bounds)
+        config = population.config
+        self._patience = config.time_to_notice + config.heartbeat_period
+        self._sizes: dict[tuple[NodeId, int, int], tuple[int, int]] = {}
         self.world.listeners.append(self._hear)
 
     def note_burst(self) -> None:
@@ -86,24 +91,17 @@ class SpiderMonitors:
     def note_end(self, node: NodeId, incarnation: int) -> None:
         self.note_burst()
 
-    def refused(self) -> dict[str, int]:
-        return {}
-
-    def broken_topics(self) -> list[Label]:
-        verdict = check_overlay(*self.population.snapshot())
-        return sorted((topic.topic for topic in verdict.broken), key=str)
-
     @property
     def is_settled(self) -> bool:
         """Whole, every link agreed on, nobody about to do anything, and heartbeats have been all round since."""
-        quiet = self.world.now - self.last_event > (WATCHED.silence + 2) * WATCHED.heartbeat_period
+        quiet = self.world.now - self.last_event > self._patience
         return quiet and self.whole_since is not None and not self._one_sided and not self.population.is_busy()
 
     def check(self) -> None:
         self._check_whole()
         self._check_links()
         for node in self.population.members():
-            self._check_sizes(self.population.cores[node])
+            self._check_sizes(cast(WatchedSpider, self.population.cores[node]))
 
     def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
         if notice.what == "left":
@@ -116,42 +114,44 @@ class SpiderMonitors:
             if self.whole_since is None:
                 self.whole_since = now
                 self.restored.append(now - self.last_event)
-        elif now - self.last_event > self.bounds.whole:
-            shown = ", ".join(map(str, broken[:5]))
-            self._record(WHOLE, f"{self.bounds.whole / SECOND:.0f} s after the last event still split: {shown}")
-            self.whole_since = None
-        else:
-            self.whole_since = None
+            return
+        self.whole_since = None
+        if now - self.last_event > self.bounds.whole + self._patience:
+            waited = (now - self.last_event) / SECOND
+            self._record(WHOLE, f"{waited:.1f} s after the last event still split: {listed(broken)}")
 
     def _check_links(self) -> None:
         now, present = self.world.now, set(self.population.one_sided())
         self._one_sided = {pair: self._one_sided.get(pair, now) for pair in sorted(present)}
-        patience = self.bounds.one_sided + (WATCHED.silence + 2) * WATCHED.heartbeat_period
+        patience = self.bounds.one_sided + self._patience
         for (node, other), since in self._one_sided.items():
             if now - max(since, self.last_event) > patience:
                 self._record(AGREED, f"{self._name(node)} alone has a link to {self._name(other)}")
 
-    def _check_sizes(self, core: SpiderNode) -> None:
-        everybody = len(self.population.cores)
+    def _check_sizes(self, core: WatchedSpider) -> None:
+        """Nobody accepts a neighbour at L^max + Margin. Who has more was handed them, or wants fewer topics since: then
+        they may only become fewer, which takes the consent of others, and may take for ever.
+        """
         for task in core.tasks:
+            key, most = (core.ref.id, core.ref.incarnation, task.number), task.neighbours.most
+            degree_before, most_before = self._sizes.get(key, (core.given[task.number], most))
+            self._sizes[key] = (task.degree, most)
             sizes = [
-                ("neighbours", task.degree, everybody),
-                ("redirections", len(task.redirected), everybody),
-                ("quarantine", len(task.quarantined), everybody),
+                ("neighbours", task.degree, max(degree_before, max(most, most_before) + core.config.margin)),
+                ("redirections", len(task.redirected), most),
+                ("quarantine", len(task.quarantined), task.quarantine_room),
             ]
-            for what, size, most in sizes:
-                if size > most:
-                    self._record(BOUNDED, f"{self._name(core.ref.id)} has {size} in its {what}, {most} at most")
-
-    def _name(self, node: NodeId) -> str:
-        return str(self.population.labels.get(node, node))
-
-    def _record(self, monitor: str, what: str) -> None:
-        if (monitor, what) not in self._reported:
-            self._reported.add((monitor, what))
-            self.violations.append(Violation(self.world.now, self.world.seed, monitor, what))
+            for what, size, allowed in sizes:
+                if size > allowed:
+                    self._record(BOUNDED, f"{self._name(core.ref.id)} has {size} in its {what}, {allowed} at most")
 
 
 def build_spiders(world: World, scenario: Scenario, places: Mapping[Label, NodeId]) -> WatchedSpiders:
-    """A population for `Kind`: (3, 1)-coverage with full views, whatever the scenario says about OMen's settings."""
+    """A population for `Kind`: (3, 1)-coverage with full views, whatever the scenario says about OMen's settings.
+
+    Its heartbeats find losses, so the world tells of none, as it does to OMen's nodes without their detector.
+    """
+    if any(expected.repair is not None or expected.view is not None for expected in scenario.expect):
+        raise InvalidInput("the scenario expects repairs or views of OMen's nodes: SpiderCast's have none")
+    world.network = replace(world.network, detection=None)
     return WatchedSpiders(world, WATCHED, Membership(world.seed), places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class Spiders:
         return node
 
     def set_up(self, interests: Interests, overlay: Overlay | None = None, absent: Iterable[Label] = ()) -> None:
-        """Put all nodes in, with the links of the overlay as their first greedy neighbours."""
+        """Put all nodes in, with the links of the overlay as their first neighbours."""
         gone = set(absent)
         nodes = [self.place(label) for label in interests.nodes.tolist()]
         keys = self._keys(interests.topics.tolist())
@@ -104,8 +105,8 @@ class Spiders:
         life = self.cores[node].ref.incarnation
         self.world.crash(node)
         detection = self.world.network.detection
-        delay = detection(self._random, node, node) if detection is not None else SECOND
-        self.world.call(delay, lambda: self.membership.drop(node, life))
+        delay = detection(self._random, node, node) if detection is not None else self.config.time_to_notice
+        self.world.call(delay, partial(self.membership.drop, node, life))
 
     def leave(self, label: Label) -> None:
         self.world.tell(self.place(label), Depart())

@@ -48,6 +48,11 @@ class SpiderConfig:
     quarantine: Time = 5 * SECOND
     """How long a node that was asked to connect is not asked again (2.3.1, Redirect)."""
 
+    @property
+    def time_to_notice(self) -> Time:
+        """After how long heartbeats that do not come have told of a loss."""
+        return (self.silence + 1) * self.heartbeat_period
+
 
 def coverage(greedy: int, random: int) -> tuple[TaskConfig, TaskConfig]:
     """(K_g, K_r)-coverage."""

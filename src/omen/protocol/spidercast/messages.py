@@ -6,64 +6,64 @@ from typing import Any
 
 import msgspec
 
-from omen.protocol.events import Topic
 from omen.protocol.messages import Message, Ref
+from omen.protocol.vocabulary import Life, Number, Place
 
 
 class Connect(Message, frozen=True, array_like=True, tag=50):
     """Let us be neighbours. `degree` and `target` are those of the sender."""
 
     sender: Ref
-    task: int
-    degree: int
-    target: int
-    interest: tuple[Topic, ...]
+    task: Number
+    degree: Number
+    target: Number
+    interest: tuple[Place, ...]
 
 
 class ConnectOk(Message, frozen=True, array_like=True, tag=51):
     """We are."""
 
     sender: Ref
-    task: int
-    degree: int
-    target: int
-    interest: tuple[Topic, ...]
+    task: Number
+    degree: Number
+    target: Number
+    interest: tuple[Place, ...]
 
 
 class Redirect(Message, frozen=True, array_like=True, tag=52):
     """I have too many: try this one, if any."""
 
-    task: int
+    task: Number
     other: Ref | None
 
 
 class Disconnect(Message, frozen=True, array_like=True, tag=53):
     """May we part? No answer is a no."""
 
-    task: int
-    incarnation: int
+    task: Number
+    incarnation: Life
 
 
 class DisconnectOk(Message, frozen=True, array_like=True, tag=54):
-    task: int
-    incarnation: int
+    task: Number
+    incarnation: Life
 
 
 class Leave(Message, frozen=True, array_like=True, tag=55):
     """We are no neighbours any more, whether you like it or not."""
 
-    task: int
-    incarnation: int
+    task: Number
+    incarnation: Life
 
 
 class Heartbeat(Message, frozen=True, array_like=True, tag=56):
     """How many neighbours I have and want now; `interest` only where it changed."""
 
     sender: Ref
-    task: int
-    degree: int
-    target: int
-    interest: tuple[Topic, ...] | None = None
+    task: Number
+    degree: Number
+    target: Number
+    interest: tuple[Place, ...] | None = None
 
 
 SpiderMessage = Connect | ConnectOk | Redirect | Disconnect | DisconnectOk | Leave | Heartbeat

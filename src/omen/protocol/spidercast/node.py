@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from omen.protocol.events import (
 from omen.protocol.messages import Ref
 from omen.protocol.outbox import Outbox
 from omen.protocol.spidercast.config import SpiderConfig
+from omen.protocol.spidercast.door import TASKS, take_in
 from omen.protocol.spidercast.messages import (
     Connect,
     ConnectOk,
@@ -34,8 +36,18 @@ from omen.protocol.spidercast.neighbours import Told
 from omen.protocol.spidercast.task import Myself, Task
 from omen.protocol.spidercast.views import InterestView
 
-GREEDY, RANDOM = 0, 1
+GREEDY = 0
 MOST_RANDOM = 3
+HANDLERS: dict[type, Callable[[Task, NodeId, Any, Time], None]] = {
+    Connect: lambda task, sender, message, now: task.on_connect(message),
+    ConnectOk: lambda task, sender, message, now: task.on_connect_ok(message),
+    Redirect: lambda task, sender, message, now: task.on_redirect(message),
+    Disconnect: lambda task, sender, message, now: task.on_disconnect(sender, message),
+    DisconnectOk: lambda task, sender, message, now: task.on_disconnect_ok(sender, message.incarnation),
+    Leave: lambda task, sender, message, now: task.on_leave(sender, message.incarnation),
+    Heartbeat: lambda task, sender, message, now: task.on_heartbeat(message, now),
+}
+"""Fig. 4. Not in the nodes, so that a world of them can be saved."""
 
 
 class SpiderNode:
@@ -43,7 +55,8 @@ class SpiderNode:
 
     Paper: Chockler, Melamed, Tock, Vitenberg, SpiderCast (DEBS 2007). Guarantee: none; topics are connected with high
     probability where interests are not too much alike (K_r = 0) or each topic is covered at random as well. Cost: a
-    few messages a link; a choice costs the subscribers of the topics still uncovered. Deviations: see `task`.
+    few messages a link; a choice costs the subscribers of the topics still uncovered. Deviations: see `task`, and
+    `_adapt`. Messages that make no sense are dropped, and counted in `refused`.
     """
 
     def __init__(
@@ -59,33 +72,27 @@ class SpiderNode:
         self.out = Outbox(ref.id)
         self.stopped = False
         self.changes = 0
+        self.refused: Counter[str] = Counter()
         self._random = randomness
         self._beating = False
         self._beats = 0
         self._uses: dict[NodeId, int] = {}
         self.tasks = tuple(
-            Task(number, self.me, config, view, randomness, self.out, self._note_link) for number in (GREEDY, RANDOM)
+            Task(number, self.me, config, view, randomness, self.out, self._note_link) for number in range(TASKS)
         )
         self._announced: list[Told] = [task.state for task in self.tasks]
-        self._handlers: dict[type, Callable[[NodeId, Any, Time], None]] = {
-            Connect: lambda _, message, now: self.tasks[message.task].on_connect(message),
-            ConnectOk: lambda _, message, now: self.tasks[message.task].on_connect_ok(message),
-            Redirect: lambda _, message, now: self.tasks[message.task].on_redirect(message),
-            Disconnect: lambda sender, message, now: self.tasks[message.task].on_disconnect(sender, message),
-            DisconnectOk: lambda sender, message, now: self.tasks[message.task].on_disconnect_ok(
-                sender, message.incarnation
-            ),
-            Leave: lambda sender, message, now: self.tasks[message.task].on_leave(sender, message.incarnation),
-            Heartbeat: lambda _, message, now: self.tasks[message.task].on_heartbeat(message, now),
-        }
 
     @property
     def ref(self) -> Ref:
         return self.me.ref
 
     def preset(self, neighbours: Iterable[tuple[Ref, int, Sequence[Topic]]]) -> None:
-        """Begin with these greedy neighbours: of each its reference, its degree and its interest."""
-        task = self.tasks[GREEDY]
+        """Begin with these neighbours: of each its reference, its degree and its interest.
+
+        They are the greedy task's, or the random one's where only that one runs: a task that does not would keep them
+        for ever.
+        """
+        task = next((task for task in self.tasks if task.neighbours.times), self.tasks[GREEDY])
         for ref, degree, interest in neighbours:
             task.neighbours.add(ref, degree, degree, interest, (0, 0, self.me.version))
             self._note_link(ref.id, ref)
@@ -122,24 +129,34 @@ class SpiderNode:
             return []
         match event:
             case Received(sender, message):
-                handler = self._handlers.get(type(message))
-                if handler is not None:
-                    handler(sender, message, now)
+                self._receive(sender, message, now)
             case TimerFired(key):
                 if key == "heartbeat":
                     self._beat(now)
                 else:
                     self.tasks[key[1]].maintain(now)  # type: ignore[index]
             case PeerLost(peer, incarnation):
-                for task in self.tasks:
-                    task.shun(peer, now)
-                    task.lose(peer, incarnation)
+                self._lose(peer, incarnation, now)
             case Subscribe(added, dropped):
                 self._resubscribe(added, dropped)
             case Depart():
                 self._depart()
                 return self.out.take()
         return self._conclude()
+
+    def _receive(self, sender: NodeId, message: Any, now: Time) -> None:
+        """Through the door, and to the task that is meant."""
+        message, complaint = take_in(self.me.ref.id, sender, message, HANDLERS)
+        if complaint is not None:
+            self.refused[complaint] += 1
+            return
+        HANDLERS[type(message)](self.tasks[message.task], sender, message, now)
+
+    def _lose(self, peer: NodeId, incarnation: int | None, now: Time) -> None:
+        """A neighbour is gone: no task asks it for a while. Who is none is for the membership to strike out."""
+        lost = [task for task in self.tasks if task.lose(peer, incarnation)]
+        for task in self.tasks if lost else ():
+            task.shun(peer, now)
 
     def _conclude(self) -> Sequence[Output]:
         if self.config.adaptive:
@@ -170,7 +187,11 @@ class SpiderNode:
                     self.out.send(neighbour.ref, Heartbeat(self.me.ref, task.number, state[0], state[1], news))
 
     def _adapt(self) -> None:
-        """3.3.1: K_r rises from 0 where K_g links cover everything, and on while links are fewer than topics."""
+        """3.3.1: K_r rises from 0 where K_g links cover everything, and on while links are fewer than topics.
+
+        "After achieving coverage": a node with a topic that fewer than K others want achieves it never, and adapts
+        never.
+        """
         greedy, random = self.tasks
         times = random.neighbours.times
         if greedy.neighbours.under_covered or random.neighbours.under_covered:

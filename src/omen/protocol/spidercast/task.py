@@ -13,8 +13,14 @@ Where the figures cannot be followed as printed:
   average degrees are those of Fig. 12 within a percent, otherwise five percent above. We follow the text; the figure
   with `part_above`. Who refuses to part, by silence, is not asked again until it tells of more neighbours than it had.
 - A loop that found nothing to do is not run again until something has changed: it would find the same.
+- Fig. 2 line 18 takes "some node" of those redirected to; we take the one with the lowest id, so that runs can be
+  repeated. It is asked although it may be in quarantine: the redirect is newer. A REDIRECT that comes when all topics
+  are covered is not kept (Fig. 4 line 11 keeps it), nor more of them than L^max.
+- Fig. 4 line 21 answers a DISCONNECT of anybody. One from somebody who is no neighbour gets no answer: the other side,
+  if it counts a link, hears LEAVE upon its next heartbeat.
 - Not in the figures: a heartbeat from somebody who is no neighbour is answered with LEAVE, since a failure detector
-  that lives on heartbeats would part the two as well. The quarantine is the one of the text.
+  that lives on heartbeats would part the two as well. The quarantine is the one of the text; neighbours that were lost
+  are in it too, and it holds no more than one period can bring: `quarantine_room`.
 """
 
 from __future__ import annotations
@@ -78,7 +84,6 @@ class Task:
         self._random = randomness
         self._out = out
         self._on_change = on_change
-        self._last: Time = 0
         self._seen_version = UNKNOWN
 
     def _wanted(self, me: Myself, config: SpiderConfig) -> tuple[Topic, ...] | None:
@@ -94,17 +99,24 @@ class Task:
         return len(self.neighbours) < self.neighbours.most + self._config.margin
 
     @property
+    def quarantine_room(self) -> int:
+        """Whom one period of quarantine can bring: one asked in each loop, and each neighbour lost."""
+        asked = self._config.quarantine // max(self._config.connect_timeout, 1) + 1
+        return asked + self.neighbours.most + self._config.margin
+
+    @property
     def state(self) -> Told:
         """What heartbeats carry."""
         return len(self.neighbours), self.target, self._me.version
 
     def maintain(self, now: Time) -> None:
         """One iteration of MAINTAINNEIGHBORS (Fig. 2 lines 3-13)."""
-        self.idle, self._last = True, now
+        self.idle = True
         hungry, self.hungry = self.hungry, False
         if self.neighbours.times == 0:
             return
-        if hungry and self._seen_version == self._view.version and not self.redirected and not self._expired(now):
+        self._end_quarantines(now)
+        if hungry and self._seen_version == self._view.version and not self.redirected:
             self._go_hungry()
             return
         under_covered, gap, acted = self.neighbours.under_covered, 0, False
@@ -126,7 +138,7 @@ class Task:
         chosen = self._next_redirected() or self._next_coverage_node(now)
         if chosen is None:
             return False
-        self.quarantined[chosen.id] = (now + self._config.quarantine, self._me.version)
+        self._quarantine(chosen.id, now)
         me = self._me
         self._out.send(chosen, Connect(me.ref, self.number, len(self.neighbours), self.target, me.interest))
         return True
@@ -172,7 +184,9 @@ class Task:
     def on_redirect(self, message: Redirect) -> None:
         """Fig. 4 lines 10-11."""
         other = message.other
-        if other is not None and other.id != self._me.ref.id and self.neighbours.under_covered:
+        if other is None or other.id == self._me.ref.id or not self.neighbours.under_covered:
+            return
+        if other.id in self.redirected or len(self.redirected) < self.neighbours.most:
             self.redirected[other.id] = other
             self.wake()
 
@@ -241,14 +255,27 @@ class Task:
                 self._remove_connection(neighbour.ref.id)
 
     def shun(self, node: NodeId, now: Time) -> None:
-        """Do not ask this one for a while."""
+        """Do not ask this one for a while; with K = 0 nobody is asked anyway."""
         self.redirected.pop(node, None)
+        if self.neighbours.times:
+            self._end_quarantines(now)
+            self._quarantine(node, now)
+
+    def _quarantine(self, node: NodeId, now: Time) -> None:
+        self.quarantined.pop(node, None)
         self.quarantined[node] = (now + self._config.quarantine, self._me.version)
+        self._keep_in_bounds()
+
+    def _keep_in_bounds(self) -> None:
+        while len(self.quarantined) > self.quarantine_room:
+            del self.quarantined[next(iter(self.quarantined))]  # who has been there longest
 
     def want(self, times: int) -> None:
-        """The node's interest has changed, or its K."""
+        """The node's interest has changed, or its K. Whom others have named was for what it wanted before."""
         self.neighbours.want(self._me.interest, times)
         self.target = self.neighbours.most
+        self.redirected.clear()
+        self._keep_in_bounds()
         self._seen_version = UNKNOWN
         self.wake()
 
@@ -271,6 +298,8 @@ class Task:
         self.neighbours.add(ref, degree, target, interest, told)
         if self.target < self.neighbours.most and len(self.neighbours) < self.target + self._config.margin:
             self.target += 1
+        if not self.neighbours.under_covered:
+            self.redirected.clear()
         self._on_change(ref.id, ref)
         self.wake()
 
@@ -310,7 +339,6 @@ class Task:
 
     def _next_coverage_node(self, now: Time) -> Ref | None:
         """NEXTCOVERAGENODE (Fig. 2 line 16), by the rule of this task."""
-        self._expired(now)
         self._seen_version = self._view.version
         if self.rule == "similar":
             topics = self._me.interest
@@ -321,12 +349,13 @@ class Task:
         excluded = [*self.neighbours.known, *self.quarantined]
         return self._view.choose(self.rule, topics, excluded, self._random.randrange(WORDS))
 
-    def _expired(self, now: Time) -> bool:
-        """Let those go whose quarantine has ended; whether there were any."""
+    def _end_quarantines(self, now: Time) -> None:
+        """Let those go whose quarantine is over: whoever found nobody looks again then."""
         over = [node for node, (until, _) in self.quarantined.items() if until <= now]
         for node in over:
             del self.quarantined[node]
-        return bool(over)
+        if over:
+            self._seen_version = UNKNOWN
 
     def _go_hungry(self) -> None:
         """Nobody fits. Somebody may come, or be asked again: look when the quarantines of now have ended."""
