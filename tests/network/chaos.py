@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from typing import Any
 from omen.interests import Interests
 from omen.net.asking import ask
 from omen.net.forking import fork, plan_presets, preload
+from omen.net.keys import make_cluster_keys, security_from
 from omen.net.recording import replay_recording
+from omen.net.security import Security
 from omen.net.settings import LIVE, NodeConfig
 from omen.net.state import read_states
 from omen.runs import design_overlay
@@ -31,7 +34,9 @@ from omen.workloads import generate_interests
 from .member import Task, be_member
 from .verdict import Verdict, judge
 
+NEWCOMERS = "m*"
 MEND_PATIENCE_S = 180.0
+LOOK_S = 0.5
 
 
 @dataclass
@@ -51,6 +56,7 @@ class Plan:
     change_s: float = 15.0
     seed: int = 7
     replays: int = 0
+    tls: bool = False
 
 
 @dataclass
@@ -106,10 +112,19 @@ class Chaos:
         self._begun = 0.0
 
     def config(self, name: str, topics: tuple[str, ...]) -> NodeConfig:
-        return NodeConfig(name=name, topics=topics, http="127.0.0.1:0", state=str(self.folder / "nodes"), protocol=LIVE)
+        state, security = str(self.folder / "nodes"), self.security_of(name)
+        return NodeConfig(name=name, topics=topics, http="127.0.0.1:0", state=state, protocol=LIVE, security=security)
+
+    def security_of(self, name: str) -> Security:
+        """A certificate each; newcomers share one, for any name that begins like theirs."""
+        if not self.plan.tls:
+            return Security()
+        return security_from(self.folder / "keys", NEWCOMERS if fnmatchcase(name, NEWCOMERS) else name)
 
     def start(self) -> None:
         preload()
+        if self.plan.tls:
+            make_cluster_keys(self.folder / "keys", "omen", [*self.interests.nodes.tolist(), NEWCOMERS])
         overlay = design_overlay(self.interests, "low-oda")
         configs = [
             self.config(node, tuple(self.topics[topic] for topic in self.interests.topics_of(code).tolist()))
@@ -143,10 +158,14 @@ class Chaos:
         begun = time.monotonic()
         while time.monotonic() - begun < MEND_PATIENCE_S:
             seen = self.look()
-            calm = [name for name, node in seen.items() if node["status"] == "ok" and not node["losses"]]
+            calm = [
+                name
+                for name, node in seen.items()
+                if node["status"] == "ok" and node["successors"] and not node["losses"]
+            ]
             if len(calm) == len(self.alive) and self.dead_names().isdisjoint(_known(seen)):
                 return time.monotonic() - begun
-            time.sleep(0.2)
+            time.sleep(LOOK_S)
             self._reap()
         self.told.unmended += 1
         return time.monotonic() - begun
@@ -215,7 +234,8 @@ class Chaos:
             if config.name in self.alive:
                 continue
             if self.random.randrange(3) == 0:
-                config = replace(config, name=f"m{self._count}")
+                name = f"m{self._count}"
+                config = replace(config, name=name, security=self.security_of(name))
             contacts = self.random.sample(settled, 2)
             self._fork(replace(config, join=tuple(states[name]["address"] for name in contacts)))
             self.told.joins += 1
@@ -333,11 +353,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--change-seconds", type=float, default=15.0, help="a node changes its topics so often")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--replays", type=int, default=0, help="record all, and replay so many through fresh cores")
+    parser.add_argument("--tls", action="store_true", help="nodes show each other certificates")
     parser.add_argument("--folder", type=Path)
     told = parser.parse_args(argv)
     folder = told.folder or Path(tempfile.mkdtemp(prefix="omen-chaos-"))
     plan = Plan(told.nodes, told.topics, told.minutes * 60, told.kills, told.rate, told.stops, told.stop_seconds)
-    plan = replace(plan, change_s=told.change_seconds, seed=told.seed, replays=told.replays)
+    plan = replace(plan, change_s=told.change_seconds, seed=told.seed, replays=told.replays, tls=told.tls)
     chaos = Chaos(folder, plan)
     begun = time.monotonic()
     verdict = chaos.run()

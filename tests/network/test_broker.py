@@ -134,6 +134,48 @@ def test_a_node_that_comes_back_under_its_name_is_taken_in_again(tmp_path: Path)
     go(test())
 
 
+def test_a_node_that_comes_back_lacks_nothing_said_since_its_start_returned() -> None:
+    async def test() -> None:
+        said = 0
+
+        async def say(broker: Broker) -> None:
+            nonlocal said
+            while True:
+                said = await broker.publish("tea", b"now")
+                await asyncio.sleep(0.005)
+
+        async with (
+            Broker(config("ann", "tea")) as ann,
+            Broker(config("bob", "tea", join=(ann.address,))) as bob,
+            Broker(config("cid", "tea", join=(ann.address,))) as cid,
+        ):
+            saying = asyncio.ensure_future(say(cid))
+            for _ in range(3):
+                await bob.abandon()
+                bob = Broker(config("bob", "tea", join=(ann.address,)))
+                await bob.start()
+                before = said
+                first = (await take(bob, 1))[0].sequence
+                assert first <= before + 1
+            await bob.abandon()
+            saying.cancel()
+
+    go(test())
+
+
+def test_the_last_node_of_a_cluster_is_well() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann:
+            bob = Broker(config("bob", "tea", join=(ann.address,)))
+            await bob.start()
+        assert bob.is_joined
+        await until(lambda: not bob.core.ring.members)
+        assert bob.is_joined
+        await bob.stop()
+
+    go(test())
+
+
 def test_nodes_of_different_clusters_refuse_each_other() -> None:
     async def test() -> None:
         async with Broker(config("ann", cluster="one")) as ann:

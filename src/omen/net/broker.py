@@ -82,7 +82,7 @@ class Broker:
         self._news = asyncio.Event()
         self._has_left = False
         self._is_leaving = False
-        self._has_contacts = False
+        self._has_arrived = False
         self._since_yield = 0
 
     async def __aenter__(self) -> Broker:
@@ -103,9 +103,9 @@ class Broker:
     def is_joined(self) -> bool:
         """Whether this node has its place and its links; the first node of a cluster has from the beginning."""
         core = self.core
-        if core is None or core.stopped or (self._has_contacts and not core.ring.members):
+        if core is None or core.stopped:
             return False
-        return not any(event.kind == "join" for event in core.requests.open)
+        return self._has_arrived and not any(event.kind == "join" for event in core.requests.open)
 
     @property
     def topics(self) -> list[str]:
@@ -168,7 +168,7 @@ class Broker:
         hello = Hello(config.cluster, self.node, self.name, life, self.address, session, REVISION)
         self.driver = Driver(hello, config.limits, self.log, self._deliver, self._hear, self.guard)
         contacts = await self._find_contacts(deadline)
-        self._has_contacts = bool(contacts)
+        self._has_arrived = not contacts
         self._keep_state(life, left=False)
         birth = Birth(
             Ref(self.node, life, self.address),
@@ -260,6 +260,10 @@ class Broker:
             case events.Notify(what, detail):
                 if what == "left":
                     self._has_left = True
+                elif what == "arrived" and detail.kind == "join":
+                    self._has_arrived = True
+                elif what == "renewed":
+                    self._has_arrived = not self.core.contacts
                 elif what == "audit":
                     self.pieces_split = detail[1]
                 self._news.set()
