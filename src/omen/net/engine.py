@@ -21,7 +21,7 @@ SOON_S = 3.0
 def is_compiled() -> bool:
     """Whether the engine seems to be kept compiled from before: by the place that numba keeps it in."""
     beside = Path(kernels.__file__).parent / "__pycache__"
-    elsewhere = [os.environ.get("NUMBA_CACHE_DIR", ""), Path.home() / ".cache" / "numba"]
+    elsewhere = [os.environ.get("NUMBA_CACHE_DIR", ""), str(Path.home() / ".cache" / "numba")]
     folders = [beside, *(folder for place in elsewhere if place for folder in Path(place).glob("kernels_*"))]
     return any(True for folder in folders for _ in folder.glob(KEPT))
 
