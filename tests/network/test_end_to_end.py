@@ -14,10 +14,17 @@ from .verdict import judge, read_life
 ROOT = Path(__file__).parents[2]
 
 
+OPEN = ("--nodes", "20", "--topics", "30", "--kills", "9", "--minutes", "0.5")
+TLS = ("--nodes", "12", "--topics", "30", "--kills", "5", "--minutes", "0.25", "--tls")
+
+
 @pytest.mark.slow
-def test_every_accepted_publication_reaches_every_lasting_subscriber_once_and_in_order(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.network.chaos", "--nodes", "20", "--topics", "30", "--kills", "9"]
-    command += ["--minutes", "0.5", "--rate", "60", "--stops", "1", "--replays", "4", "--folder", str(tmp_path)]
+@pytest.mark.parametrize("plan", [OPEN, TLS], ids=["open", "tls"])
+def test_every_accepted_publication_reaches_every_lasting_subscriber_once_and_in_order(
+    tmp_path: Path, plan: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "tests.network.chaos", *plan]
+    command += ["--rate", "60", "--stops", "1", "--replays", "4", "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
     print(done.stdout, done.stderr)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,257 @@
+"""Certificates, secrets and access rules in running clusters, and keys replaced while they run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from omen.cli.main import main
+from omen.errors import Denied
+from omen.net.broker import Broker, NotJoined
+from omen.net.inbox import Message
+from omen.net.keys import authority_in, make_authority, make_node, make_secret, security_from
+from omen.net.limits import Backoff
+from omen.net.security import Rule, Security
+from omen.net.settings import Limits
+
+from .test_security import PATIENCE_S, config, go, until
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("keys")
+    authority = make_authority(folder, "omen", 30)
+    for name in ("ann", "bob", "cid", "eve"):
+        make_node(folder, authority, "omen", name, 30)
+    return folder
+
+
+def test_whoever_shows_no_certificate_a_wrong_one_or_an_expired_one_is_told_and_counted(
+    keys: Path, tmp_path: Path
+) -> None:
+    stranger = make_authority(tmp_path, "omen", 30)
+    make_node(tmp_path, stranger, "omen", "bob", 30)
+    make_node(tmp_path / "late", authority_in(keys), "omen", "bob", 0)
+    make_node(tmp_path / "elsewhere", authority_in(keys), "omen", "cid", 30)
+    ours = str(keys / "ca.pem")
+    quick = Limits(join_timeout_s=1.0)
+    attempts = {
+        "none": config("bob", "tea", limits=quick),
+        "unknown authority": config("bob", "tea", security=shown(tmp_path, "bob", ours)),
+        "expired": config("bob", "tea", security=shown(tmp_path / "late", "bob", ours)),
+        "another's": config("bob", "tea", security=shown(tmp_path / "elsewhere", "cid", ours)),
+        "refused": config("eve", "tea", security=security_from(keys, "eve")),
+    }
+
+    async def test() -> None:
+        own = replace(security_from(keys, "ann"), refuse=("ev*",))
+        async with Broker(config("ann", "tea", security=own)) as ann:
+            assert ann.guard is not None
+            for what, attempt in attempts.items():
+                ann.guard.backoff = Backoff()
+                before = ann.guard.refused.total()
+                with pytest.raises(NotJoined):
+                    async with Broker(replace(attempt, join=(ann.address,), limits=quick)):
+                        pass
+                assert ann.guard.refused.total() > before, what
+            counted = ann.guard.refused
+            assert counted["stranger"] and counted["certificate"] >= 2 and counted["identity"] and counted["banned"]
+            ann.guard.backoff = Backoff()
+            async with Broker(config("bob", "tea", join=(ann.address,), security=security_from(keys, "bob"))) as bob:
+                await ann.publish("tea", b"green")
+                async for message in bob.messages():
+                    assert isinstance(message, Message) and message.payload == b"green"
+                    break
+
+    go(test())
+
+
+def shown(folder: Path, name: str, believed: str) -> Security:
+    """A certificate from one folder, whatever the holder believes."""
+    return Security((believed,), str(folder / f"{name}.pem"), str(folder / f"{name}.key"))
+
+
+class Rotated:
+    """Nodes that publish and hear while their keys are changed under them."""
+
+    def __init__(self, brokers: list[Broker]) -> None:
+        self.brokers = brokers
+        self.heard: dict[str, list[int]] = {broker.name: [] for broker in brokers}
+        self.said = 0
+        self._tasks = [asyncio.ensure_future(self._listen(broker)) for broker in brokers[1:]]
+        self._tasks.append(asyncio.ensure_future(self._speak()))
+
+    async def _listen(self, broker: Broker) -> None:
+        async for item in broker.messages():
+            assert isinstance(item, Message)
+            self.heard[broker.name].append(item.sequence)
+
+    async def _speak(self) -> None:
+        while True:
+            self.said = await self.brokers[0].publish("tea", b"x")
+            await asyncio.sleep(0.01)
+
+    async def settle(self) -> None:
+        """Until all that was said is heard, and all connections are by the keys in force."""
+        said = self.said + 5
+        await until(lambda: all(len(self.heard[broker.name]) >= said for broker in self.brokers[1:]))
+
+    def end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for broker in self.brokers[1:]:
+            heard = self.heard[broker.name]
+            assert heard == list(range(1, len(heard) + 1))
+            assert broker.gaps == 0 and broker.driver is not None and broker.driver.counts["renewed"] == 0
+
+
+def versions(brokers: list[Broker]) -> set[int]:
+    return {connection.key_version for broker in brokers for connection in broker.driver.peers.connections()}  # type: ignore[union-attr]
+
+
+def test_certificates_and_their_authority_are_replaced_while_the_cluster_runs(tmp_path: Path) -> None:
+    names = ("ann", "bob", "cid")
+    old = make_authority(tmp_path, "omen", 30)
+    for name in names:
+        make_node(tmp_path, old, "omen", name, 30)
+    both, new_alone = tmp_path / "authorities.pem", make_authority(tmp_path, "omen", 30, "ca2")
+    both.write_bytes(old.certificate.read_bytes())
+
+    async def test() -> None:
+        brokers: list[Broker] = []
+        for name in names:
+            security = replace(security_from(tmp_path, name), authorities=(str(both),), watch_s=0.1)
+            join = tuple(broker.address for broker in brokers[:1])
+            brokers.append(Broker(config(name, "tea", join=join, security=security)))
+            await brokers[-1].start()
+        rotated = Rotated(brokers)
+        await rotated.settle()
+        both.write_bytes(old.certificate.read_bytes() + new_alone.certificate.read_bytes())
+        await until(lambda: versions(brokers) == {2})
+        await rotated.settle()
+        for name in names:
+            make_node(tmp_path, new_alone, "omen", name, 30)
+            await asyncio.sleep(0.3)
+        await until(lambda: min(versions(brokers), default=0) >= 3)
+        await rotated.settle()
+        both.write_bytes(new_alone.certificate.read_bytes())
+        await until(lambda: min(versions(brokers), default=0) >= 4)
+        await rotated.settle()
+        make_node(tmp_path / "old", old, "omen", "bob2", 30)
+        late = shown(tmp_path / "old", "bob2", str(both))
+        with pytest.raises(NotJoined):
+            joins = (brokers[0].address,)
+            async with Broker(config("bob2", "tea", join=joins, security=late, limits=Limits(join_timeout_s=1.0))):
+                pass
+        rotated.end()
+        for broker in brokers:
+            await broker.abandon()
+
+    go(test())
+
+
+def test_the_secret_is_replaced_while_the_cluster_runs(tmp_path: Path) -> None:
+    old, new = make_secret(tmp_path / "old"), make_secret(tmp_path / "new")
+
+    async def test() -> None:
+        brokers: list[Broker] = []
+        for name in ("ann", "bob", "cid"):
+            join = tuple(broker.address for broker in brokers[:1])
+            brokers.append(Broker(config(name, "tea", join=join, security=Security(secrets=(str(old),)))))
+            await brokers[-1].start()
+        rotated = Rotated(brokers)
+        for step in ((old, new), (new, old), (new,)):
+            for broker in brokers:
+                told = replace(broker.config, security=Security(secrets=tuple(map(str, step))))
+                assert await broker.renew_keys(told)
+                assert not await broker.renew_keys(told)
+            await rotated.settle()
+        stale = config("dan", "tea", join=(brokers[0].address,), security=Security(secrets=(str(old),)))
+        with pytest.raises(NotJoined, match="secret"):
+            async with Broker(stale):
+                pass
+        rotated.end()
+        for broker in brokers:
+            await broker.abandon()
+
+    go(test())
+
+
+def test_keys_that_cannot_be_read_leave_the_former_ones_in_force(tmp_path: Path) -> None:
+    secret = make_secret(tmp_path / "secret")
+
+    async def test() -> None:
+        security = Security(secrets=(str(secret),), watch_s=0.05)
+        async with Broker(config("ann", "tea", security=security)) as ann:
+            assert ann.guard is not None
+            secret.write_text("short")
+            await until(lambda: ann.guard.counts["renewals_failed"])  # type: ignore[union-attr]
+            assert ann.guard.credentials.version == 1 and len(ann.guard.credentials.secrets[0]) > 16
+
+    go(test())
+
+
+def test_denied_means_an_error_for_the_caller_and_nothing_for_those_who_claim(keys: Path) -> None:
+    rules = (Rule(("tea",), ("ann",), ("ann", "bob")), Rule(("jazz",), ("*",), ("*",)))
+
+    async def test() -> None:
+        async with (
+            Broker(config("ann", "tea", "jazz", security=security_from(keys, "ann"), access=rules)) as ann,
+            Broker(config("bob", "tea", join=(ann.address,), security=security_from(keys, "bob"), access=rules)) as bob,
+            Broker(
+                config("cid", "jazz", join=(ann.address,), security=security_from(keys, "cid"), access=rules)
+            ) as cid,
+        ):
+            assert ann.guard is not None and cid.guard is not None
+            with pytest.raises(Denied, match="'bob' may not publish on 'tea'"):
+                await bob.publish("tea", b"mine")
+            with pytest.raises(Denied, match="'cid' may not subscribe to 'tea'"):
+                await cid.subscribe("tea")
+            await ann.publish("tea", b"green")
+            async for message in bob.messages():
+                assert isinstance(message, Message) and message.payload == b"green"
+                break
+            cid.guard.access.set_rules(())
+            await asyncio.wait({asyncio.ensure_future(cid.subscribe("tea", replay=True, timeout=3.0))})
+            await ann.publish("tea", b"black")
+            await cid.publish("tea", b"forged")
+            await until(lambda: ann.guard.access.denied["claimed"])  # type: ignore[union-attr]
+            assert ann.guard.refused["access"] >= 1
+            assert cid.delivered == 1, "its own word, and nothing else"
+            assert bob.delivered == 1 or bob.delivered == 2
+            async for message in bob.messages():
+                assert isinstance(message, Message) and message.payload == b"black"
+                break
+
+    go(test())
+
+
+def test_a_cluster_with_certificates_takes_clients_with_one_and_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    omen = (sys.executable, "-m", "omen.cli")
+    try:
+        up = [*omen, "cluster", "up", "--nodes", "4", "--tls", "--json"]
+        assert subprocess.run(up, capture_output=True, timeout=PATIENCE_S).returncode == 0
+        assert main(["status", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        node = told["status"][0]
+        assert (told["refused"], told["denied"]) == ({}, {})
+        topic, join = node["topics"][0]["topic"], ("--join", node["address"])
+        key = ("--config", "omen-cluster/client.toml")
+        refused = subprocess.run([*omen, "pub", topic, "x", *join], capture_output=True, text=True, timeout=PATIENCE_S)
+        assert refused.returncode == 2 and "certificates" in refused.stderr
+        said = subprocess.run([*omen, "pub", topic, "x", *join, *key], capture_output=True, timeout=PATIENCE_S)
+        assert said.returncode == 0
+        assert main(["cluster", "start", node["name"]]) == 2
+        main(["status", "--json"])
+        assert "refused" in json.loads(capsys.readouterr().out.splitlines()[-1])
+    finally:
+        main(["cluster", "down"])
