@@ -140,10 +140,13 @@ def test_a_newcomer_is_linked_for_each_topic_and_only_to_itself() -> None:
 def test_of_two_newcomers_only_the_higher_counts_on_the_lower() -> None:
     higher = newcomer(5, (1,))
     answer(higher, 3, {1}, {}, frozenset({1}))
+    assert higher.uncovered() == [1], "somebody who is linked already may be found by a walk"
+    higher.walked = True
     assert higher.uncovered() == []
     assert plan(higher) == [(3, 5)]
     lower = newcomer(3, (1,))
     answer(lower, 5, {1}, {}, frozenset({1}))
+    lower.walked = True
     assert lower.uncovered() == [1]
     assert lower.is_outrun()
     assert plan(lower) == []
