@@ -130,7 +130,15 @@ def _digest(security: Security) -> bytes:
 
 
 def explain(error: BaseException) -> Refused:
-    """Why an encrypted connection did not come about."""
+    """Why an encrypted connection did not come about.
+
+    The error's traces are let go: they form circles with buffers of a quarter of a megabyte, which would stay until the
+    next full collection, thousands of attempts later.
+    """
+    part: BaseException | None = error
+    while part is not None and part.__traceback__ is not None:
+        part.__traceback__ = None
+        part = part.__context__
     if isinstance(error, ssl.SSLCertVerificationError):
         return Refused(f"the certificate of the other end: {error.verify_message}", "certificate")
     if isinstance(error, ssl.SSLError):

@@ -94,7 +94,7 @@ class Dialler:
             except ssl.SSLError as error:
                 refusal = explain(error)
                 self._owner.guard.note_refusal(refusal, "", None, self._loop.time())
-                raise refusal from error
+                raise refusal from None
             await connection.settled.wait()
         if connection.refusal is not None:
             raise connection.refusal
