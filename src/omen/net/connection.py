@@ -295,7 +295,7 @@ class Connection(asyncio.Protocol):
         if self.transport is not None and not self.is_closed:
             if not refusal.by_peer:
                 self.transport.write(write_refusal(str(refusal)))
-            self.refusal = refusal
+            self.refusal = refusal.with_traceback(None)  # it would keep this connection and its buffers alive
             self.settled.set()
             self._owner.on_refused(self, refusal)
             self.close()
