@@ -62,7 +62,10 @@ class Config:
     backups: str = "pd-weight"
     """Which rule builds backup sets: pd-weight, pd-cover, greedy-weight, greedy-cover."""
     rho: float = 3.0
-    """Low-ODA's trade-off between average and maximum degree."""
+    """Low-ODA's trade-off between average and maximum degree, where a newcomer is linked."""
+    mend_rho: float = 10.0
+    """The same where a loss is mended. Higher: in a shadow set the busiest node would be taken again and again, since
+    it shares most topics, and nobody redesigns the overlay afterwards."""
     halo_hops: int = 2
     """How far around the shadow set the coordinator sees; 0 is the paper's literal reading.
 

@@ -24,7 +24,7 @@ class Case:
 
 
 class Docket:
-    """`exe_q`: to be handled here. `cases`: in the order heard of. `standby`: someone else's to do, and whose (Alg. 5)."""
+    """`exe_q`: to be handled here. `standby`: by someone else, and whom (Alg. 5). `cases`: in the order heard of."""
 
     def __init__(self) -> None:
         self.exe_q: list[EventId] = []

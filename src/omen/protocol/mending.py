@@ -204,18 +204,15 @@ class Mending:
         return wanted
 
     def spare_pairs(self, most: int) -> list[tuple[NodeId, NodeId]]:
-        """Links of members that either end might do without, as far as was heard, those of the busiest first.
-
-        The first of a pair is a member; of the second there may be no answer, and then the first alone decides.
-        """
+        """Links inside the shadow set that either end might do without, those of the busiest ends first."""
         spare = {node: set(answer.spare) for node, answer in self.answers.items()}
         pairs = [
             (node, other)
             for node, others in spare.items()
             for other in others
-            if other not in spare or (node < other and node in spare[other])
+            if node < other and node in spare.get(other, ())
         ]
-        pairs.sort(key=lambda pair: (-max(self.answers[end].degree for end in pair if end in self.answers), pair))
+        pairs.sort(key=lambda pair: (-self.answers[pair[0]].degree - self.answers[pair[1]].degree, pair))
         return pairs[:most]
 
     def _pieces(self, nodes: Sequence[NodeId], halo: bool) -> tuple[list[list[int]], list[list[int]]]:

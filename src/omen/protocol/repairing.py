@@ -376,7 +376,8 @@ class Repairer:
     def _link(self, mending: Mending) -> None:
         self._enter(LINKING, mending)
         mending.tries = 0
-        pairs = mending.plan(self._engine, self._config.rho, self._config.halo_hops > 0)
+        rho = self._config.mend_rho if mending.centre is None else self._config.rho
+        pairs = mending.plan(self._engine, rho, self._config.halo_hops > 0)
         mending.open_links = {pair: set() for pair in pairs}
         mending.made.extend(pairs)
         self._propose(mending)

@@ -66,6 +66,7 @@ class SimulatedSystem:
             coverage=options["lambda"],
             backups=options["backups"],
             rho=options["rho"],
+            mend_rho=options["mend_rho"],
             halo_hops=0 if options["components"] == "literal" else options["halo_hops"],
             redundant_removals=options["removals"],
             global_view=global_view,

@@ -5,6 +5,7 @@ Light on purpose: the command line reads the declarations without loading numpy 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -158,6 +159,7 @@ OMEN = SystemKind(
         replace(mend_options.LAMBDA, default=5),
         mend_options.BACKUPS,
         COMPONENTS,
+        Option("mend_rho", float, 10.0, 1.0, math.inf, "rho where a loss is mended; --rho is for newcomers"),
         Option("halo_hops", int, 2, 1, 16, "how far around S a halo reaches: its neighbours, their neighbours, ..."),
         Option("removals", int, 5, 0, 1000, "links inside S that may be taken down with a repair, where not needed"),
         SEED,

@@ -106,6 +106,7 @@ class ConfigSpec(Table, frozen=True):
     coverage: int | None = None
     backups: str | None = None
     rho: float | None = None
+    mend_rho: float | None = None
     halo_hops: int | None = None
     ready_rounds: int | None = None
     sample_size: int | None = None
