@@ -94,3 +94,16 @@ class Bench:
 
     def neighbours(self, task: int = 0) -> set[int]:
         return set(self.node.tasks[task].neighbours.known)
+
+
+def covered(bench: Bench, times: int = 3) -> None:
+    """Give it neighbours 11, 12, ... that cover everything, none of them covered itself."""
+    for node in range(11, 11 + times):
+        bench.connected_by(node, bench.node.me.interest, degree=1, target=9)
+    bench.loop()
+
+
+def full(bench: Bench, **known: int) -> None:
+    """Give it as many neighbours as it accepts, 11 to 18, none of them with room unless its degree is said."""
+    for node in range(11, 19):
+        bench.connected_by(node, [1, 2] if node == 15 else [1], degree=known.get(f"n{node}", 99), target=9)
