@@ -136,6 +136,15 @@ def test_losses_are_found_by_heartbeats_alone() -> None:
     assert max(before) <= 2 * SECOND + WATCHED.time_to_notice + SECOND
 
 
+def test_nodes_whose_links_have_vanished_look_for_others() -> None:
+    nodes = {f"n{number}": NodeSpec((f"t{number // 2}",)) for number in range(8)}
+    scenario = Scenario(nodes=nodes, events=(EventSpec(at=8.0, scramble=1.0),))
+    run = Run(scenario, 1, kind=SPIDERCAST)
+    outcome = run.go()
+    assert outcome.went_well, outcome.complaints()
+    assert len(run.population.links()) == 4
+
+
 def test_a_scenario_that_expects_what_only_omens_nodes_have_is_refused() -> None:
     text = "until_s = 1.0\n[drawn]\nnodes = 8\ntopics = 3\n[[expect]]\nby = 0.5\nview = { at = 'n1', of = 'n2' }\n"
     with pytest.raises(InvalidInput, match="expects repairs or views of OMen's nodes"):

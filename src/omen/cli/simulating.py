@@ -59,9 +59,12 @@ def simulate(arguments: argparse.Namespace) -> int:
 
     scenario = read_scenario(arguments.scenario)
     write = print if (arguments.trace or arguments.trace_all) and not arguments.json else None
-    run = Run(scenario, seed, write, bool(arguments.trace_all), fingerprint=True, kind=kind)
-    with working(f"running {arguments.scenario}") if write is None else nullcontext():
-        outcome = run.go()
+    try:
+        run = Run(scenario, seed, write, bool(arguments.trace_all), fingerprint=True, kind=kind)
+        with working(f"running {arguments.scenario}") if write is None else nullcontext():
+            outcome = run.go()
+    except InvalidInput as error:
+        raise InvalidInput(f"{arguments.scenario}: {error}") from None
     if arguments.json:
         print_json({"scenario": scenario.name, **_as_json(outcome)})
     else:

@@ -52,7 +52,7 @@ class Violation:
 
 class Watch:
     """What those have in common who watch a population, of whatever nodes. `whole_since`: when the present burst was
-    healed; `restored`: how long it took each time.
+    healed; `restored`: how long it took each time, 0 where nothing was seen to be split.
     """
 
     def __init__(self, population: Any, bounds: Bounds | None = None) -> None:
@@ -64,6 +64,7 @@ class Watch:
         self.last_event: Time = 0
         self.last_cause: Time = 0
         self.restored: list[Time] = []
+        self._was_split = False
         self.renewals = 0
         self._one_sided: dict[tuple[NodeId, NodeId], Time] = {}
         self._reported: set[tuple[str, str]] = set()
@@ -213,8 +214,11 @@ class Monitors(Watch):
         if not broken:
             if self.whole_since is None:
                 self.whole_since = now
-                self.restored.append(now - self.last_cause)
-        elif self.whole_since is not None:
+                self.restored.append(now - self.last_cause if self._was_split else 0)
+                self._was_split = False
+            return
+        self._was_split = True
+        if self.whole_since is not None:
             self._record(WHOLE, f"split again, without an event: {listed(broken)}")
             self.whole_since = None
         elif max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.whole + self._patience:

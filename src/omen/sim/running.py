@@ -290,7 +290,8 @@ def _interests(scenario: Scenario, seed: int) -> Interests:
     if drawn is None:
         pairs = [(name, topic) for name, spec in scenario.nodes.items() for topic in spec.topics]
         return Interests.from_pairs(pairs, nodes=list(scenario.nodes))
-    interests = generate_interests(drawn.nodes, drawn.topics, drawn.popularity, drawn.sizes, seed)
+    sizes = drawn.sizes or f"uniform:1:{min(6, drawn.topics)}"
+    interests = generate_interests(drawn.nodes, drawn.topics, drawn.popularity, sizes, seed)
     names = drawn_names(drawn)
     return Interests.from_pairs([(names[int(node)], f"t{topic}") for node, topic in interests.pairs()], nodes=names)
 

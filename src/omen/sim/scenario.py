@@ -55,12 +55,12 @@ class NodeSpec(Table, frozen=True):
 
 
 class Drawn(Table, frozen=True):
-    """A population drawn like `omen workload synth` does."""
+    """A population drawn like `omen workload synth` does; without `sizes`, each wants one to six topics."""
 
     nodes: int
     topics: int
     popularity: str = "uniform"
-    sizes: str = "uniform:1:6"
+    sizes: str | None = None
 
 
 class OverlaySpec(Table, frozen=True):

@@ -58,10 +58,9 @@ class WatchedSpider(SpiderNode):
         return SimpleNamespace(up=self.neighbours, drop=self.forget)
 
     def forget(self, node: NodeId) -> None:
-        """Lose a neighbour without anybody being told, as no protocol would."""
+        """Lose a neighbour without a word. The loop of the paper, which always runs, would see it; ours is woken."""
         for task in self.tasks:
-            if task.neighbours.remove(node) is not None:
-                self._note_link(node, None)
+            task.lose(node, None)
 
 
 class WatchedSpiders(Spiders):
@@ -113,9 +112,10 @@ class SpiderMonitors(Watch):
         if not broken:
             if self.whole_since is None:
                 self.whole_since = now
-                self.restored.append(now - self.last_event)
+                self.restored.append(now - self.last_event if self._was_split else 0)
+                self._was_split = False
             return
-        self.whole_since = None
+        self._was_split, self.whole_since = True, None
         if now - self.last_event > self.bounds.whole + self._patience:
             waited = (now - self.last_event) / SECOND
             self._record(WHOLE, f"{waited:.1f} s after the last event still split: {listed(broken)}")
