@@ -178,19 +178,7 @@ def replay(
         _start(kind.name, workload, trace, overlay, settings), Records(len(events))
     )
     resumed_at = run.position
-    for batch in _instants(events, run.position):
-        for outcome in run.system.apply(batch):
-            run.records.put(run.position, outcome)
-            run.position += 1
-        if verify == "every":
-            _judge(run, positions)
-        if progress:
-            progress(run.position)
-        if checkpoint and checkpoint.due and run.position < len(events):
-            columns = run.records.save(run.position)
-            checkpoint.save(mark, run.position, columns, run.judged, run.broken, run.system.save)
-    if verify == "end" or (verify == "every" and not events):
-        _judge(run, positions)
+    _drive(run, events, positions, verify, checkpoint, mark, progress)
     interests, links = run.system.snapshot()
     return Replayed(
         kind.name,
@@ -205,6 +193,31 @@ def replay(
         tuple(run.broken),
         resumed_at,
     )
+
+
+def _drive(
+    run: _Run,
+    events: Sequence[Event],
+    positions: Sequence[int],
+    verify: Verify,
+    checkpoint: Checkpoint | None,
+    mark: str,
+    progress: Callable[[int], None] | None,
+) -> None:
+    """Instant by instant, judged and noted down on the way."""
+    for batch in _instants(events, run.position):
+        for outcome in run.system.apply(batch):
+            run.records.put(run.position, outcome)
+            run.position += 1
+        if verify == "every":
+            _judge(run, positions)
+        if progress:
+            progress(run.position)
+        if checkpoint and checkpoint.due and run.position < len(events):
+            columns = run.records.save(run.position)
+            checkpoint.save(mark, run.position, columns, run.judged, run.broken, run.system.save)
+    if verify == "end" or (verify == "every" and not events):
+        _judge(run, positions)
 
 
 def _start(
