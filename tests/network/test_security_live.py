@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import pytest
 from omen.cli.main import main
 from omen.errors import Denied
 from omen.net.broker import Broker, NotJoined
+from omen.net.facts import metrics_of
 from omen.net.inbox import Message
 from omen.net.keys import authority_in, make_authority, make_node, make_secret, security_from
 from omen.net.limits import Backoff
@@ -167,10 +171,10 @@ def test_the_secret_is_replaced_while_the_cluster_runs(tmp_path: Path) -> None:
             await brokers[-1].start()
         rotated = Rotated(brokers)
         for step in ((old, new), (new, old), (new,)):
-            for broker in brokers:
-                told = replace(broker.config, security=Security(secrets=tuple(map(str, step))))
-                assert await broker.renew_keys(told)
-                assert not await broker.renew_keys(told)
+            security = Security(secrets=tuple(map(str, step)))
+            told = [replace(broker.config, security=security) for broker in brokers]
+            assert all(await asyncio.gather(*map(Broker.renew_keys, brokers, told)))
+            assert not any(await asyncio.gather(*map(Broker.renew_keys, brokers, told)))
             await rotated.settle()
         stale = config("dan", "tea", join=(brokers[0].address,), security=Security(secrets=(str(old),)))
         with pytest.raises(NotJoined, match="secret"):
@@ -223,6 +227,9 @@ def test_denied_means_an_error_for_the_caller_and_nothing_for_those_who_claim(ke
             await cid.publish("tea", b"forged")
             await until(lambda: ann.guard.access.denied["claimed"])  # type: ignore[union-attr]
             assert ann.guard.refused["access"] >= 1
+            page = metrics_of(ann)
+            assert re.search(r'^omen_refused_total\{reason="access"\} [1-9]', page, re.MULTILINE)
+            assert re.search(r'^omen_denied_total\{what="claimed"\} [1-9]', page, re.MULTILINE)
             assert cid.delivered == 1, "its own word, and nothing else"
             assert bob.delivered == 1 or bob.delivered == 2
             async for message in bob.messages():
@@ -230,6 +237,35 @@ def test_denied_means_an_error_for_the_caller_and_nothing_for_those_who_claim(ke
                 break
 
     go(test())
+
+
+def test_a_node_takes_other_keys_and_rules_over_on_a_hangup_signal(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        make_secret(tmp_path / name)
+    settings = tmp_path / "node.toml"
+    settings.write_text('name = "n1"\n[security]\nsecrets = ["one"]\nwatch_s = 1000.0\n')
+    command = [sys.executable, "-m", "omen.cli", "node", "--config", str(settings), "--json"]
+    with (tmp_path / "log").open("w") as log:
+        node = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        assert node.stdout is not None and json.loads(node.stdout.readline())["name"] == "n1"
+        settings.write_text('name = "n1"\n[security]\nsecrets = ["two", "missing"]\n')
+        node.send_signal(signal.SIGHUP)
+        wait_for_line(tmp_path / "log", "keys stay as they were")
+        settings.write_text('name = "n1"\n[security]\nsecrets = ["two", "one"]\n')
+        node.send_signal(signal.SIGHUP)
+        wait_for_line(tmp_path / "log", "keys renewed")
+        assert node.poll() is None
+    finally:
+        node.kill()
+        node.wait()
+
+
+def wait_for_line(path: Path, words: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while words not in path.read_text():
+        assert time.monotonic() < deadline, path.read_text()
+        time.sleep(0.05)
 
 
 def test_a_cluster_with_certificates_takes_clients_with_one_and_no_others(
@@ -246,7 +282,9 @@ def test_a_cluster_with_certificates_takes_clients_with_one_and_no_others(
         assert (told["refused"], told["denied"]) == ({}, {})
         topic, join = node["topics"][0]["topic"], ("--join", node["address"])
         key = ("--config", "omen-cluster/client.toml")
-        refused = subprocess.run([*omen, "pub", topic, "x", *join], capture_output=True, text=True, timeout=PATIENCE_S)
+        Path("plain.toml").write_text("limits.join_timeout_s = 1.0\n")
+        plain = [*omen, "pub", topic, "x", *join, "--config", "plain.toml"]
+        refused = subprocess.run(plain, capture_output=True, text=True, timeout=PATIENCE_S)
         assert refused.returncode == 2 and "certificates" in refused.stderr
         said = subprocess.run([*omen, "pub", topic, "x", *join, *key], capture_output=True, timeout=PATIENCE_S)
         assert said.returncode == 0

@@ -58,7 +58,7 @@ class Dialler:
     def dial(self, peer: Peer) -> None:
         if self.is_closed or peer.is_dialled:
             return
-        pause = self._owner.guard.backoff.pause_left(peer.node, self._loop.time())
+        pause = self._owner.guard.dial_pause(peer.node, self._loop.time())
         if pause:
             self._dial_after(peer, 2 * pause)
         else:

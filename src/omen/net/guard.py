@@ -55,6 +55,7 @@ class Guard:
         self.refused: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.backoff = Backoff()
+        self._unwelcome = Backoff()
         self.census = Census()
         self.lines = Lines()
         self._log = log
@@ -116,6 +117,10 @@ class Guard:
                 self._rates.popitem(last=False)
         return rates
 
+    def dial_pause(self, node: NodeId, now: float) -> float:
+        """How long not to dial a node: because it broke the protocol, or will not have this one."""
+        return max(self.backoff.pause_left(node, now), self._unwelcome.pause_left(node, now))
+
     def note_refusal(self, refusal: Refused, address: str, peer: Hello | None, now: float) -> None:
         """Count it, say it, and do not listen to whoever it was for a while."""
         self.refused[refusal.why] += 1
@@ -123,6 +128,8 @@ class Guard:
             who = address if peer is None else peer.node
             if who:
                 self.backoff.strike(who, now)
+        if refusal.by_peer and peer is not None:
+            self._unwelcome.strike(peer.node, now)
         skipped = self.lines.skipped_before(now)
         if skipped is not None:
             facts = {"skipped": skipped} if skipped else {}

@@ -73,7 +73,8 @@ class Ring:
     def nearest_successor_of(self, place: NodeId) -> NodeId:
         """Of all this node knows on the circle, itself included, the first after a place."""
         me = self._book.id
-        return min((member for member in (*self.members, me) if member != place), key=lambda m: clockwise(place, m))
+        others = (member for member in (*self.members, me) if member != place)
+        return min(others, key=lambda member: clockwise(place, member), default=me)
 
     def succ_range(self, place: NodeId) -> list[NodeId]:
         """The first L nodes after a place, as far as known here."""
