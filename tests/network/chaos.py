@@ -43,7 +43,7 @@ LOOK_S = 0.5
 class Plan:
     """The size of a run. `rate`: publications a second, all nodes together. `stop_s`: a freeze takes so long at most.
 
-    `change_s`: a node takes up and gives up topics so often, on average.
+    `change_s`: a node takes up and gives up topics so often, on average. `fewest`: killed at once.
     """
 
     nodes: int = 20
@@ -56,6 +56,8 @@ class Plan:
     change_s: float = 15.0
     seed: int = 7
     replays: int = 0
+    fewest: int = 1
+    longest_s: float = 86_400.0
     tls: bool = False
 
 
@@ -186,9 +188,9 @@ class Chaos:
             victims = [first, *self.random.sample(around["links"], min(most - 1, len(around["links"])))]
         elif kind == "cut nodes":
             cut = self._cut_nodes(seen)
-            victims = self.random.sample(cut, min(self.random.randint(1, most), len(cut))) or [first]
+            victims = self.random.sample(cut, min(self.random.randint(self.plan.fewest, most), len(cut))) or [first]
         else:
-            victims = self.random.sample(sorted(self.alive), self.random.randint(1, most))
+            victims = self.random.sample(sorted(self.alive), self.random.randint(self.plan.fewest, most))
         return kind, [name for name in victims if name in self.alive][:most]
 
     def _cut_nodes(self, seen: dict[str, dict[str, Any]]) -> list[str]:
@@ -257,7 +259,7 @@ class Chaos:
         self.wait_until_mended()
         self._begun = time.monotonic()
         try:
-            while self.told.kills < self.plan.kills:
+            while self.told.kills < self.plan.kills and time.monotonic() - self._begun < self.plan.longest_s:
                 self._one_round()
             self.finish()
         finally:
@@ -354,11 +356,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--replays", type=int, default=0, help="record all, and replay so many through fresh cores")
     parser.add_argument("--tls", action="store_true", help="nodes show each other certificates")
+    parser.add_argument("--fewest", type=int, default=1, help="killed at once")
+    parser.add_argument("--longest", type=float, default=1440.0, help="no more kills after so many minutes")
     parser.add_argument("--folder", type=Path)
     told = parser.parse_args(argv)
     folder = told.folder or Path(tempfile.mkdtemp(prefix="omen-chaos-"))
     plan = Plan(told.nodes, told.topics, told.minutes * 60, told.kills, told.rate, told.stops, told.stop_seconds)
     plan = replace(plan, change_s=told.change_seconds, seed=told.seed, replays=told.replays, tls=told.tls)
+    plan = replace(plan, fewest=told.fewest, longest_s=told.longest * 60)
     chaos = Chaos(folder, plan)
     begun = time.monotonic()
     verdict = chaos.run()

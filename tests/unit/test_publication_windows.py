@@ -13,7 +13,7 @@ NEVER = lambda sender, to, message: False  # noqa: E731
 
 
 def kept(nodes: Neighbourhood, node: int, topic: int = TOPIC) -> int:
-    return len(nodes.parts[node].carried[topic].order)
+    return len(nodes.parts[node].carried[topic].times)
 
 
 def publish_many(nodes: Neighbourhood, node: int, count: int, payload: bytes = b"x") -> None:

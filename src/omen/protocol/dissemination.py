@@ -238,9 +238,11 @@ class Dissemination:
         if frame[0] == OPENING:
             stream.opened = sequence
         stream.recent[sequence] = publication
-        carried.order.append((now, stream, sequence))
+        carried.owners.append(stream)
+        carried.numbers.append(sequence)
+        carried.times.append(now)
         carried.size += len(frame) + OVERHEAD
-        if carried.size > self._window_bytes or len(carried.order) > self._window_count:
+        if carried.size > self._window_bytes or len(carried.times) > self._window_count:
             carried.make_room()
         to = carried.fanout.get(sender)
         if to is None:

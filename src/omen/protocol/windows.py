@@ -148,7 +148,11 @@ class Carried:
         self.eager: set[NodeId] = set()
         self.fanout: dict[NodeId, tuple[NodeId, ...]] = {}
         self.streams: dict[StreamKey, Stream] = {}
-        self.order: deque[tuple[Time, Stream, int]] = deque()
+        # What is kept, the oldest first: of which stream, which sequence, since when. Three rows of what exists anyway,
+        # for a tuple each would be looked at by every garbage collection.
+        self.owners: deque[Stream] = deque()
+        self.numbers: deque[int] = deque()
+        self.times: deque[Time] = deque()
         self.size = 0
         self.pruned_at: dict[NodeId, Time] = {}
         self.held = 0
@@ -191,24 +195,27 @@ class Carried:
     def keep(self, stream: Stream, publication: Publication, time: Time) -> None:
         """Into the window; what is too much leaves it, the oldest first."""
         stream.recent[publication.sequence] = publication
-        self.order.append((time, stream, publication.sequence))
+        self.owners.append(stream)
+        self.numbers.append(publication.sequence)
+        self.times.append(time)
         self.size += len(publication.frame) + OVERHEAD
-        if self.size > self._config.window_bytes or len(self.order) > self._config.window_count:
+        if self.size > self._config.window_bytes or len(self.times) > self._config.window_count:
             self.make_room()
 
     def make_room(self) -> None:
-        config, order = self._config, self.order
-        while len(order) > 1 and (self.size > config.window_bytes or len(order) > config.window_count):
+        config, times = self._config, self.times
+        while len(times) > 1 and (self.size > config.window_bytes or len(times) > config.window_count):
             self._drop_oldest()
 
     def expire(self, now: Time) -> None:
         """Let go of what is too old."""
         oldest = now - self._config.window_age
-        while self.order and self.order[0][0] <= oldest:
+        while self.times and self.times[0] <= oldest:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        _, stream, sequence = self.order.popleft()
+        stream, sequence = self.owners.popleft(), self.numbers.popleft()
+        self.times.popleft()
         self.size -= len(stream.recent.pop(sequence).frame) + OVERHEAD
         if sequence >= stream.first:
             stream.first = sequence + 1
