@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,28 @@ def test_a_failing_world_is_told_at_once_and_its_shrunk_scenario_runs_the_same_n
     assert f"world 7: replay: {replay}\n" in told.err
     assert main(shlex.split(replay)[1:]) == 0
     assert "ConnectOk" in capsys.readouterr().out
+
+
+def test_what_takes_long_is_shown_but_not_among_the_lines_of_a_trace(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    @contextmanager
+    def working(what: str) -> Iterator[None]:
+        shown.append(what)
+        yield
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("omen.cli.simulating.working", working)
+    monkeypatch.setattr("omen.cli.searching.working", working)
+    monkeypatch.setattr("omen.sim.search.run_worlds", lambda *_: iter([FAILED]))
+    monkeypatch.setattr("omen.sim.search.shrink_world", lambda *_: Shrunk(APART, 3, 1))
+    main(["simulate", str(scenario), "--trace"])
+    assert not shown
+    main(["simulate", str(scenario)])
+    main(["simulate", "--search"])
+    assert shown == [f"running {scenario}", "shrinking world 7"]
 
 
 @pytest.mark.parametrize("keep", [True, False])

@@ -71,7 +71,7 @@ def search(arguments: argparse.Namespace) -> int:
     try:
         return _search(arguments, keep, found)
     except KeyboardInterrupt:
-        if keep is not None:
+        if keep is not None and found:
             say(f"stopped; what came of {len(found)} worlds is in {keep}: the same command goes on from there")
         raise
 
