@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from omen.net.broker import Broker, Origin
 from omen.net.inbox import Gap, Message
 from omen.net.settings import NodeConfig, read_node_config
 
+LOADED_S = 10.0  # by then all code is loaded: it lives as long as the node, and collections need not look at it
 Result = TypeVar("Result")
 Consumer = Callable[[Message | Gap], bool]
 """Takes what arrives; whether it has had enough."""
@@ -83,6 +85,7 @@ async def _until_stopped(
         await broker.abandon()
         return
     await starting
+    asyncio.get_running_loop().call_later(LOADED_S, gc.freeze)
     work = asyncio.ensure_future(while_running(broker, stop))
     try:
         await _first(work, stop)
