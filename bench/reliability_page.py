@@ -42,12 +42,12 @@ def _detector(rows: Rows) -> Iterator[str]:
     lossy = [row for row in rows if "median s" in row["details"]]
     still = [row for row in rows if "pauses" in row["details"]]
     names = ("median s", "95% s", "longest s", "suspicions a node-hour", "taken for gone a node-hour", "whole")
-    heads = ("", "noticed, median s", *names[1:5], "topics whole")
+    heads = ("", "noticed, median s", *names[1:5], "whole")
     words = [(row["what"].removeprefix("detector, "), row["details"]) for row in (*lossy, *still)]
     yield from _table(heads, ([what, *(facts[name] for name in names)] for what, facts in words[: len(lossy)]))
     yield ""
     names = ("pauses", "taken for gone", "whole")
-    heads = ("", "pauses", "taken for gone", "topics whole afterwards")
+    heads = ("", "pauses", "taken for gone", "whole")
     yield from _table(heads, ([what, *(facts[name] for name in names)] for what, facts in words[len(lossy) :]))
 
 

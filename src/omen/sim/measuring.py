@@ -131,6 +131,9 @@ def measure_detection(loss: float, seconds: int = 300, crashes: int = 5, nodes: 
         population.crash(population.labels[node])
         world.run_until(world.now + APART)
     watcher.found.renewals = wrongly
+    patience = world.now + 3 * population.config.audit_period  # where so much is lost, the audit may have to help
+    while not is_whole(population) and world.now < patience:
+        world.run_until(world.now + SECOND)
     watcher.found.whole = is_whole(population)
     return watcher.found
 
