@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +29,6 @@ from bench.net_worker import Load, milliseconds_at
 from omen.interests import Interests
 from omen.net.broker import Origin
 from omen.net.forking import fork, plan_presets, preload
-from omen.net.keys import make_cluster_keys, security_from
 from omen.net.running import run
 from omen.net.settings import NodeConfig
 from omen.overlay import Overlay
@@ -57,7 +56,6 @@ NOTES = (
     " little of that.",
 )
 SYSTEMS = ("omen", *RIVALS)
-TLS = "omen-tls"  # the same with certificates, for bench/net_tls.py
 STEP, OFFERED, KEPT, LONGEST_STEPS = 4 / 3, 0.9, 0.95, 24
 WARM_S, MEASURE_S = 1.0, 2.5
 FIRST_DELIVERIES = {100: 12_000.0, 10_000: 3_000.0}  # a second, where the climb begins
@@ -209,11 +207,8 @@ def start_team(
     groups = groups or [range(code, code + 1) for code in range(len(nodes))]
     loads = {code: make_load(scene, code, payload, leads=code == group[0]) for group in groups for code in group}
     children: dict[int, Child] = {}
-    if system in ("omen", TLS):
+    if system == "omen":
         configs = [NodeConfig(name=node, topics=tuple(scene.topics_of(code))) for code, node in enumerate(nodes)]
-        if system == TLS:
-            make_cluster_keys(folder / "keys", "omen", nodes)
-            configs = [replace(config, security=security_from(folder / "keys", config.name)) for config in configs]
         origins = plan_presets(scene.overlay, configs)
         for group in groups:
             serves = [partial(serve_omen, configs[code], origins[code], loads[code]) for code in group]
@@ -283,7 +278,7 @@ def measure(scene_name: str, system: str, payload: int, processes: int = 0) -> d
     preload()
     before = machine_facts()
     with tempfile.TemporaryDirectory() as folder:
-        if system in ("omen", TLS):
+        if system == "omen":
             team = start_team(scene, system, payload, Path(folder), None, processes)
             best, half = _climb_and_end(team, payload)
         else:
@@ -301,7 +296,7 @@ def measure(scene_name: str, system: str, payload: int, processes: int = 0) -> d
         "processor_us": best.processor_s / max(best.delivered, 1) * 1e6,
         "p50_ms": milliseconds_at(half.latencies, 0.5),
         "p99_ms": milliseconds_at(half.latencies, 0.99),
-        "duplicates": half.others["duplicates"] / max(half.delivered, 1) if system not in RIVALS else None,
+        "duplicates": half.others["duplicates"] / max(half.delivered, 1) if system == "omen" else None,
         "load_average": before["load_average"],
     }
 

@@ -1,60 +1,110 @@
-"""What certificates cost a live overlay: the same load with and without them, by turns.
+"""What certificates cost a live overlay: the same publications with and without them, by turns.
 
-python -m bench.net_tls [--scene chain] [--payload 100] [--turns 2]: added to bench/results/net.json.
+python -m bench.net_tls [--payload 100] [--turns 5]: added to bench/results/net.json. Three brokers in one process, so
+that all that is spent, at both ends of each link, is the processor time of this process: whatever else the machine does
+has little part in it.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
+import tempfile
+import time
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench.measure import RESULTS, machine_facts
-from bench.net import SCENES, TLS, measure
+from omen.net.broker import Broker
+from omen.net.engine import load_engine
+from omen.net.inbox import Message
+from omen.net.keys import make_cluster_keys, security_from
+from omen.net.running import run
+from omen.net.security import Security
+from omen.net.settings import NodeConfig
+
+NODES = ("ann", "bob", "cid")
+PUBLICATIONS = {100: 40_000, 10_000: 8_000}
+AT_ONCE = 500  # published before everybody is waited for, so that no queue overflows
+WARM = 1_000
 
 
-def compare(scene: str, payload: int, turns: int) -> dict[str, Any]:
-    """Medians over turns; each turn measures both, so that whatever else the machine does hits both."""
-    rows: dict[str, list[dict[str, Any]]] = {"omen": [], TLS: []}
-    for _ in range(turns):
-        for system, measured in rows.items():
-            row = measure(scene, system, payload)
-            assert row is not None
-            measured.append(row)
-    rates, times = (
-        {system: median(row[what] for row in measured) for system, measured in rows.items()}
-        for what in ("deliveries_per_s", "processor_us")
-    )
-    return {
-        "scene": rows["omen"][0]["scene"],
-        "payload": payload,
-        "turns": turns,
-        "plain_per_s": rates["omen"],
-        "tls_per_s": rates[TLS],
-        "plain_us": times["omen"],
-        "tls_us": times[TLS],
-        "load_average": machine_facts()["load_average"],
-    }
+async def _hear(broker: Broker, count: int) -> None:
+    async for item in broker.messages():
+        assert isinstance(item, Message)
+        count -= 1
+        if not count:
+            return
+
+
+async def _publish(brokers: list[Broker], payload: bytes, count: int) -> None:
+    first, *others = brokers
+    for _ in range(0, count, AT_ONCE):
+        hearing = [asyncio.ensure_future(_hear(broker, AT_ONCE)) for broker in others]
+        for _ in range(AT_ONCE):
+            await first.publish("t", payload)
+        await asyncio.gather(*hearing)
+
+
+def spend(security: dict[str, Security], payload: int, count: int) -> tuple[float, float]:
+    """Deliveries a processor-second, and a second."""
+
+    async def measure() -> tuple[float, float]:
+        brokers: list[Broker] = []
+        for name in NODES:
+            join = tuple(broker.address for broker in brokers[:1])
+            topics = ("t",) if brokers else ()
+            brokers.append(Broker(NodeConfig(name=name, topics=topics, join=join, security=security[name])))
+            await brokers[-1].start()
+        await brokers[0].take_part("t")
+        await _publish(brokers, bytes(payload), WARM)
+        spent, begun = time.process_time(), time.perf_counter()
+        await _publish(brokers, bytes(payload), count)
+        spent, took = time.process_time() - spent, time.perf_counter() - begun
+        for broker in brokers:
+            await broker.abandon()
+        return 2 * count / spent, 2 * count / took
+
+    return run(measure())
+
+
+def compare(payload: int, turns: int) -> dict[str, Any]:
+    """Medians over turns; each turn measures both."""
+    count = PUBLICATIONS.get(payload, 10_000)
+    found: dict[str, list[tuple[float, float]]] = {"plain": [], "tls": []}
+    with tempfile.TemporaryDirectory() as folder:
+        make_cluster_keys(Path(folder), "omen", NODES)
+        ways = {
+            "plain": dict.fromkeys(NODES, Security()),
+            "tls": {name: security_from(Path(folder), name) for name in NODES},
+        }
+        for _ in range(turns):
+            for way, security in ways.items():
+                found[way].append(spend(security, payload, count))
+    facts: dict[str, Any] = {"payload": payload, "publications": count, "turns": turns}
+    for way, results in found.items():
+        facts[f"{way}_per_processor_s"] = median(spent for spent, _ in results)
+        facts[f"{way}_per_s"] = median(took for _, took in results)
+    return facts | {"load_average": machine_facts()["load_average"]}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scene", action="append", choices=SCENES)
     parser.add_argument("--payload", action="append", type=int)
-    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=5)
     told = parser.parse_args()
+    load_engine()
     path = RESULTS / "net.json"
-    for scene in told.scene or ("chain",):
-        for payload in told.payload or (100, 10_000):
-            found = compare(scene, payload, told.turns)
-            print(json.dumps(found), flush=True)
-            kept = json.loads(path.read_text())
-            key = (found["scene"], found["payload"])
-            others = [row for row in kept.get("tls", []) if (row["scene"], row["payload"]) != key]
-            kept["tls"] = sorted([*others, found], key=lambda row: (row["scene"], row["payload"]))
-            path.write_text(json.dumps(kept, indent=1) + "\n")
+    for payload in told.payload or (100, 10_000):
+        found = compare(payload, told.turns)
+        print(json.dumps(found), flush=True)
+        kept = json.loads(path.read_text())
+        others = [row for row in kept.get("tls", []) if row["payload"] != payload]
+        kept["tls"] = sorted([*others, found], key=lambda row: row["payload"])
+        path.write_text(json.dumps(kept, indent=1) + "\n")
     return 0
 
 
