@@ -22,7 +22,8 @@ from omen.protocol.messages import Descriptor, Digest, LinkOk, LinkOpen, LinkSee
 
 from .besieged import Siege, security_of
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
+TRIES = 6
 ADDRESSES = tuple(f"127.0.{third}.{last}" for third in (6, 7, 8) for last in range(1, 250))
 _numbers = itertools.count(1)
 _addresses = itertools.count()
@@ -131,9 +132,12 @@ def context_of(credentials: Credentials) -> ssl.SSLContext | None:
 async def be_member(siege: Siege, name: str, to: str = "ann", holds: str = "eve-*", local: str = "") -> Attacker:
     """A connection of one who has the keys, and may do as it likes."""
     credentials = keys_of(siege, holds)
-    attacker = await Attacker.dial(siege.address_of[to], local or address(), context_of(credentials))
-    assert await attacker.greet(hello_of(name), credentials.secrets) is not None
-    return attacker
+    for _ in range(TRIES):  # on a busy machine an attacker may itself be too slow for a hello
+        attacker = await Attacker.dial(siege.address_of[to], local or address(), context_of(credentials))
+        if await attacker.greet(hello_of(name), credentials.secrets) is not None:
+            return attacker
+        attacker.close()
+    raise TimeoutError(name)
 
 
 def address() -> str:

@@ -51,8 +51,8 @@ TIGHT = Limits(
     connections_per_address=100,
     half_open=64,
     half_open_per_address=32,
-    hello_timeout_s=1.0,
-    frame_timeout_s=1.0,
+    hello_timeout_s=3.0,
+    frame_timeout_s=2.0,
     stall_timeout_s=2.0,
 )
 RULES = (Rule((TOPIC,), ("ann", "bob", "cid", "eve-*"), ("ann", "bob", "cid", "eve-*")), Rule(("*",), ("*",), ("*",)))

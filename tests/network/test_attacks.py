@@ -114,7 +114,7 @@ def test_a_flood_of_hellos_keeps_nobody_out(open_siege: Siege) -> None:
         await crowd
 
     counted = withstand(open_siege, attack)
-    assert refusals(counted, "cluster", "silent") == 750
+    assert refusals(counted, "cluster", "silent") >= 750
     assert counted["crowded"] > 0
 
 
@@ -166,7 +166,7 @@ def test_a_slow_sender_is_let_go(open_siege: Siege) -> None:
 
     counted = withstand(open_siege, attack)
     assert counted["slow"] == 5
-    assert counted["silent"] == 5
+    assert counted["silent"] >= 5
 
 
 def test_a_wrong_secret_none_and_a_recording_of_the_right_one_are_refused(secret_siege: Siege) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from omen.cli.main import main
 from omen.errors import Denied
+from omen.net import peers
 from omen.net.broker import Broker, NotJoined
 from omen.net.facts import metrics_of
 from omen.net.inbox import Message
@@ -238,6 +239,30 @@ def test_denied_means_an_error_for_the_caller_and_nothing_for_those_who_claim(ke
             async for message in bob.messages():
                 assert isinstance(message, Message) and message.payload == b"black"
                 break
+
+    go(test())
+
+
+def test_a_connection_ends_with_the_certificate_it_was_made_by_and_is_made_again(
+    keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "SWEEP_S", 0.1)
+
+    async def test() -> None:
+        async with (
+            Broker(config("ann", "tea", security=security_from(keys, "ann"))) as ann,
+            Broker(config("bob", "tea", join=(ann.address,), security=security_from(keys, "bob"))) as bob,
+        ):
+            assert ann.driver is not None and ann.guard is not None
+            (connection,) = ann.driver.peers.connections()
+            assert 29 * 86_400 < connection.valid_until - time.time() < 31 * 86_400
+            connection.valid_until = time.time() - 1
+            await until(lambda: ann.guard.refused["certificate"])  # type: ignore[union-attr]
+            await ann.publish("tea", b"green")
+            async for message in bob.messages():
+                assert isinstance(message, Message) and message.payload == b"green"
+                break
+            assert connection.is_closed
 
     go(test())
 
