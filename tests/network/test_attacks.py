@@ -153,7 +153,7 @@ def test_a_slow_sender_is_let_go(open_siege: Siege) -> None:
             for position in range(len(data)):
                 attacker.writer.write(data[position : position + 1])
                 await attacker.writer.drain()
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.1)
 
     async def attack() -> None:
         members = [await be_member(open_siege, f"eve-slow{number}") for number in range(5)]
