@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from omen.mend.choosing import choose_links
 from omen.protocol.backups import RULES, build_backups
-from omen.protocol.mending import Loss, Mending, common_positions, positions, to_bits
+from omen.protocol.config import Config
+from omen.protocol.mending import ASKING, Loss, Mending, common_positions, positions, to_bits
 from omen.protocol.messages import Answer, EventId, Ref
+from omen.protocol.omen import OmenNode
 
 LOST = EventId(100, 1, "leave")
 
@@ -160,3 +162,19 @@ def test_a_newcomer_that_waits_in_another_topic_can_take_one_in() -> None:
     answer(mending, 6, {2}, {})
     assert mending.uncovered() == []
     assert not mending.is_outrun()
+
+
+def test_an_answer_of_the_next_life_tells_that_the_one_meant_is_gone() -> None:
+    """Its neighbours refuse that life, so a link planned for it would be asked for without end."""
+    core = OmenNode(Ref(100, 1, ""), (1,), Config(), random.Random(1), choose_links)
+    core.start(0)
+    lost = EventId(90, 1, "leave")
+    mending = Mending(lost, None, {1}, members={7: Ref(7, 1, ""), 8: Ref(8, 1, "")}, former={7, 8}, stage=ASKING)
+    mending.losses[90] = Loss(lost, {1})
+    mending.asked = (1,)
+    core.coordinator.repairer.mending = mending
+    bits = to_bits((1,), (1,))
+    core.coordinator.repairer.on_answer(Answer(lost, 0, Ref(7, 2, ""), 1, bits, b"\0", 1, (), False, False))
+    assert 7 not in mending.members and mending.losses[7].event == EventId(7, 1, "leave")
+    core.coordinator.repairer.on_answer(Answer(lost, 0, Ref(8, 1, ""), 1, bits, b"\0", 1, (), True, False))
+    assert 8 in mending.members

@@ -243,6 +243,10 @@ class Repairer:
             return
         node = message.me.id
         if node in mending.members:
+            if message.me.incarnation > mending.members[node].incarnation:
+                # Whoever was meant is gone, which nobody has told here: the next life has links of its own.
+                self._go_on(mending, self._lose_member(mending, node))
+                return
             if message.former:
                 mending.former.add(node)
             if message.leaving:
