@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 
 from omen.cli.main import main
-from omen.errors import Denied, InvalidInput
+from omen.errors import Denied, InvalidInput, MissingDependency
 from omen.net.access import Access
 from omen.net.broker import Broker
 from omen.net.credentials import Credentials
@@ -301,3 +302,13 @@ def test_a_crowd_of_refusals_fills_no_log() -> None:
     passed = [lines.skipped_before(1.0) for _ in range(1000)]
     assert sum(line is not None for line in passed) <= 21
     assert lines.skipped_before(2.0) == 1000 - sum(line is not None for line in passed)
+
+
+def test_running_nodes_do_without_the_package_that_makes_keys(
+    keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    assert Credentials(security_from(keys, "ann")).contexts is not None
+    make_secret(tmp_path / "secret")
+    with pytest.raises(MissingDependency, match=r"omen-overlay\[keys\]"):
+        make_authority(tmp_path, "omen", 30)
