@@ -132,7 +132,7 @@ def test_a_slow_reader_is_given_no_more_than_its_queue_and_let_go(open_siege: Si
         await loop.run_in_executor(None, lambda: open_siege.tell(do="payload", size=100))
 
     counted = withstand(open_siege, attack)
-    assert counted["links_behind"] >= 1 or counted["stalled"] >= 1
+    assert counted.get("links_behind", 0) + counted.get("stalled", 0) >= 1
 
 
 def test_a_member_that_floods_is_read_from_later(open_siege: Siege) -> None:
