@@ -47,8 +47,8 @@ INTRODUCTION = (
 NOTES = (
     "To reach on the 40-node overlay with 100 B: 50,000 deliveries a second (reached), at most 0.2 duplicates a"
     " delivery (reached), p99 at half load at most 30 ms (not reached with 40 processes on two cores)."
-    " Nodes of the overlay with 100 B, of chains and stars were given precedence over what else the machine did; servers"
-    " and 10 KB on the overlay were measured earlier that day, without.",
+    " Nodes of the overlay with 100 B, of chains and stars were given precedence over what else the machine did;"
+    " servers and 10 KB on the overlay were measured earlier that day, without.",
     "Where the time goes. By a profile of brokers that share a process, about a third is the core (finding the stream,"
     " keeping the window, delivering in order), a third the way to the application (a message object, the inbox, waking"
     " the task), a quarter the way out (queues, joining, writing), the rest reading and parsing. With forty processes"
