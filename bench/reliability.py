@@ -195,7 +195,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--each", type=int, default=500, help="a sample after so many (500)")
     parser.add_argument("--minutes", type=float, default=7.0, help="at most, then save (7)")
     parser.add_argument("--save", metavar="FILE", help="where churn goes on from")
-    parser.add_argument("--kept", metavar="FILE", nargs="*", default=[], help="what searches have kept")
+    parser.add_argument("--kept", metavar="[NAME=]FILE", nargs="*", default=[], help="what searches have kept")
     return parser.parse_args(arguments)
 
 

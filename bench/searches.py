@@ -12,11 +12,11 @@ from bench.measure import Row
 
 
 def count_searches(arguments: argparse.Namespace) -> list[Row]:
-    """A row for each file that `omen simulate --search --keep` wrote."""
-    return [_count(Path(kept)) for kept in arguments.kept]
+    """A row for each file that `omen simulate --search --keep` wrote, NAME=FILE or FILE alone."""
+    return [_count(name, Path(file)) for name, _, file in (kept.rpartition("=") for kept in arguments.kept)]
 
 
-def _count(path: Path) -> Row:
+def _count(name: str, path: Path) -> Row:
     worlds = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     healed = sorted(world["restored_s"] for world in worlds)
     spent = sum(world["seconds"] for world in worlds)
@@ -33,7 +33,7 @@ def _count(path: Path) -> Row:
         "processor min": round(spent / 60, 1),
         "failures": sum(not world["went_well"] for world in worlds),
     }
-    return Row(worlds[0]["search"]["draw"], spent, spent, 1, details=details)
+    return Row(name or worlds[0]["search"]["draw"], spent, spent, 1, details=details)
 
 
 def open_remedies(_: argparse.Namespace) -> list[Row]:
