@@ -11,7 +11,7 @@ from omen.tables import replace_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNDATED = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+UNDATED = {"svg": {"Date": None}, "png": {}, "pdf": {"CreationDate": None}}
 
 
 def blank_figure(width: float, height: float) -> Figure:
