@@ -91,8 +91,8 @@ def _churn(rows: Rows) -> Iterator[str]:
 
 
 def _remedies(rows: Rows) -> Iterator[str]:
-    names = ("split at seed", "nodes", "events", "runs", "processor s")
-    heads = ("without", "first split at seed", "shrunk to nodes", "events", "runs", "processor s")
+    names = ("worlds", "split at seed", "nodes", "events", "runs", "processor s")
+    heads = ("without", "worlds", "first split at seed", "shrunk to nodes", "events", "runs", "processor s")
     yield from _table(heads, ([f"`{row['what']}`", *(row["details"][name] for name in names)] for row in rows))
 
 
