@@ -244,9 +244,7 @@ class Repairer:
         node = message.me.id
         if node in mending.members:
             if message.me.incarnation > mending.members[node].incarnation:
-                # Whoever was meant is gone, which nobody has told here: the next life has links of its own.
-                self._go_on(mending, self._lose_member(mending, node))
-                return
+                mending.members[node] = message.me  # its neighbours would refuse a link to the life that has ended
             if message.former:
                 mending.former.add(node)
             if message.leaving:
