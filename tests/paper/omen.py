@@ -87,8 +87,8 @@ DEVIATIONS = {
     "O12": Deviation(
         200,
         480,
-        "Other data, scaled by the degree at the start, 45 where the paper's is 232. A guess, not tested: without covers"
-        " the few former neighbours of a lost node must be linked with each other, and ours have fewer.",
+        "Other data, scaled by the degree at the start, 45 where the paper's is 232. A guess, not tested: without"
+        " covers the few former neighbours of a lost node must be linked with each other, and ours have fewer.",
     ),
     "O23": Deviation(-0.1, 0.6, STEPS),
     "O24": Deviation(-0.05, 0.11, STEPS),
