@@ -56,7 +56,7 @@ DEVIATIONS = {
     "O30": Deviation(
         1,
         20,
-        "Other data: the longest topic spans 21 hops with OMen and 5 with SpiderCast. The means (O31) reproduce.",
+        "Other data: the longest topic spans 17 hops with OMen and 5 with SpiderCast. The means (O31) reproduce.",
     ),
     "O32": Deviation(
         0,
