@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least, seconds
 from omen.cli.output import print_facts, print_json, say
+from omen.cli.progress import working
 from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _add_pub(commands: Any) -> None:
     parser.add_argument("message", metavar="MESSAGE", help="what to say; -: each line of standard input")
     _add_joining(parser)
     parser.add_argument(
-        "--patience", metavar="SECONDS", type=seconds, default=10.0, help="for neighbours to hold it (10)"
+        "--patience", metavar="SECONDS", type=seconds, default=10.0, help="for neighbours to hold it, once joined (10)"
     )
     add_json(parser)
     parser.set_defaults(handler=publish)
@@ -157,7 +158,8 @@ def publish(arguments: argparse.Namespace) -> int:
         payloads = [line.rstrip(b"\n") for line in sys.stdin.buffer]
     else:
         payloads = [arguments.message.encode("utf-8", "surrogateescape")]
-    published = publish_once(_passing(arguments, ()), arguments.topic, payloads, arguments.patience)
+    with working(f"publishing on {arguments.topic}"):
+        published = publish_once(_passing(arguments, ()), arguments.topic, payloads, arguments.patience)
     if arguments.json:
         facts = {"topic": arguments.topic, "published": len(published.sequences)}
         print_json({**facts, "wanted": published.wanted, "held": published.held})
