@@ -20,12 +20,12 @@ from omen.errors import InvalidInput, OmenError
 from omen.interests import Interests
 from omen.pipeline.sweep_bounds import measure_bound, measure_optimum
 from omen.pipeline.sweep_cells import Cell, CellResult, Value, WorkloadSpec
+from omen.pipeline.sweep_meshes import measure_meshes
 from omen.pipeline.sweep_simulated import measure_lives, measure_views
 from omen.quality import (
     check_overlay,
     degree_summary,
     diameter_summary,
-    per_topic_mesh_links,
     topic_components,
     topic_diameters,
 )
@@ -132,8 +132,7 @@ def _design(cell: Cell, interests: Interests) -> Found:
     if closest := int(cell.setting("tdi", 0)):
         values["tdi"] = top_intersection(interests, closest)
     if mesh := int(cell.setting("mesh", 0)):
-        rival = per_topic_mesh_links(interests, mesh)
-        values |= {"mesh_avg_degree": rival.average, "mesh_max_degree": float(rival.maximum)}
+        values |= measure_meshes(interests, mesh, int(cell.setting("mesh_k", 0)), cell.workload.seed)
     return values, {}
 
 
@@ -271,7 +270,8 @@ def _as_floats(column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 def _design_weight(cell: Cell) -> float:
     workload = cell.workload
     per_topic = cell.name in ("harary-pt", "cycle-pt", "ring-pt")
-    base = workload.subscriptions if per_topic else workload.subscriptions * max(workload.nodes, 1000) / 20
+    mean_size = workload.subscriptions / workload.topics if workload.topics else 100.0
+    base = workload.subscriptions if per_topic else workload.subscriptions * max(mean_size, 50.0)  # pairs that share
     return base * {"gm2": 20, "spidercast": 300, "similarity": 300, "random": 300}.get(cell.name, 1) + (
         workload.subscriptions * 20 if cell.settings else 0
     )
@@ -298,7 +298,12 @@ CHURN_SETTINGS = tuple(ChurnSpec.__dataclass_fields__)
 _CHURN: dict[str, Value] = {**vars(ChurnSpec()), "events": 0}
 
 KINDS: dict[str, Kind] = {
-    "design": Kind(_design, {"diameters": False, "check_k": 0, "mesh": 0, "tdi": 0}, _design_weight, "algorithm"),
+    "design": Kind(
+        _design,
+        {"diameters": False, "check_k": 0, "mesh": 0, "mesh_k": 0, "tdi": 0},
+        _design_weight,
+        "algorithm",
+    ),
     "replay": Kind(
         _replay, _CHURN | {"verify": "end", "diameters": False, "series": True, "start": ""}, _churn_weight, "system"
     ),
