@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -46,4 +47,4 @@ def workload(seed: int, popularity: str = UNIF) -> Interests:
 
 
 def tables(effort: Effort) -> Iterator[dict[str, Any]]:
-    return shadows_figures.tables(FOUND, effort)
+    return (asdict(table) for table in shadows_figures.tables(FOUND, effort))

@@ -68,13 +68,13 @@ def sweep(
 ) -> Swept:
     """Run those cells that the table in `folder` has no result of, and return the results of all.
 
-    `engine` local: in this process, one after another; none: nothing is run, and only what there is comes back. A cell
-    that failed before is tried again.
+    `engine` local: in this process, one after another; none: nothing is run, and only what there is comes back, that of
+    a sweep still under way as well. A cell that failed before is tried again.
     """
     started = time.monotonic()
     table = SweepTable(folder)
     wanted = list(dict.fromkeys(cells))
-    with table.opened():
+    with table.opened(alone=engine != "none"):
         known = table.read()
         finished = [cell for cell in wanted if cell.id in known and known[cell.id].ok]
         todo = [cell for cell in wanted if not (cell.id in known and known[cell.id].ok)]

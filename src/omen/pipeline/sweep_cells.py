@@ -11,7 +11,7 @@ from typing import Any
 Value = int | float | str | bool
 Pairs = tuple[tuple[str, Value], ...]
 
-FORMAT = 1
+FORMAT = 2
 """Part of a cell's name. Raised where the same cell would be measured otherwise: old results are then not reused."""
 
 

@@ -13,14 +13,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from omen.churn import Crash, Join, Leave, Trace
+from omen.churn import Join, Trace
 from omen.errors import InvalidInput, OmenError
 from omen.interests import Interests
 from omen.pipeline.sweep_bounds import measure_bound, measure_optimum
 from omen.pipeline.sweep_cells import Cell, CellResult, Value, WorkloadSpec
 from omen.pipeline.sweep_meshes import measure_meshes
+from omen.pipeline.sweep_replay import measure_replay
 from omen.pipeline.sweep_simulated import measure_lives, measure_views
 from omen.quality import (
     check_overlay,
@@ -34,7 +34,6 @@ from omen.tables import read_churn, read_workload
 from omen.workloads import Distribution, Popularity, Sizes, generate_interests, lifetimes, random_rounds
 
 Found = tuple[dict[str, float], dict[str, list[float]]]
-PROMISE_NOTHING = ("spidercast",)
 CHURN_SEED = 1000
 """Added to the seed of a workload for its churn, so that the two draw differently."""
 
@@ -151,47 +150,7 @@ def top_intersection(interests: Interests, closest: int, block: int = 512) -> fl
 
 
 def _replay(cell: Cell, interests: Interests) -> Found:
-    from omen.runs.replay import replay
-
-    trace = _trace(cell)
-    verify = cell.setting("verify", "end")
-    start_from = str(cell.setting("start", ""))
-    first = design_overlay(interests, start_from) if start_from else None
-    replayed = replay(interests, trace, cell.name, first, verify=verify, skip_impossible=True, **_told(cell))
-    if replayed.topic_connected is False and cell.name not in PROMISE_NOTHING:
-        raise InvalidInput(f"{cell.name} left topics split after {len(replayed.broken)} of {replayed.judged} looks")
-    joins = np.array([isinstance(event, Join) for event in replayed.events], dtype=bool)
-    start = interests.node_count - len(trace.absent_at_start().intersection(interests.nodes.tolist()))
-    gone = np.array([isinstance(event, (Leave, Crash)) for event in replayed.events], dtype=bool)
-    nodes = start + np.cumsum(joins.astype(int) - gone.astype(int))
-    columns = {name: _as_floats(column) for name, column in replayed.columns.items()}
-    changed = columns["edges_added"] + columns["edges_removed"]
-    links = np.rint(columns["avg_degree"] * nodes / 2)
-    before = links - columns["edges_added"] + columns["edges_removed"]
-    series = {
-        "join": joins.astype(float),
-        "nodes": nodes.astype(float),
-        "links_before": before,
-        "changed": changed,
-        **{name: columns[name] for name in ("max_degree", "avg_degree", "shadow_size", "repair_s", "messages")},
-    }
-    values = {
-        "events": float(joins.size),
-        "judged": float(replayed.judged),
-        "times_split": float(len(replayed.broken)),
-    }
-    for name in ("max_degree", "avg_degree", "changed", "shadow_size", "repair_s", "messages"):
-        column = series[name]
-        for where, chosen in (("", np.ones_like(joins)), ("_join", joins), ("_leave", gone)):
-            if column[chosen].size and not np.isnan(column[chosen]).all():
-                values[f"{name}{where}_mean"] = float(np.nanmean(column[chosen]))
-    if joins.size:
-        values |= {"max_degree": columns["max_degree"][-1], "avg_degree": columns["avg_degree"][-1]}
-    if cell.setting("diameters", False):
-        found = diameter_summary(replayed.interests, topic_diameters(replayed.interests, replayed.overlay))
-        values |= {"max_diameter": float(found.maximum), "mean_diameter": found.mean}
-    kept = {name: column.tolist() for name, column in series.items() if not np.isnan(column).all()}
-    return {name: float(value) for name, value in values.items()}, kept if cell.setting("series", True) else {}
+    return measure_replay(cell, interests, _trace(cell))
 
 
 def _rebuild(cell: Cell, interests: Interests) -> Found:
@@ -261,12 +220,6 @@ def _trace(cell: Cell) -> Trace:
     return Trace(whole.events[:events]) if events else whole
 
 
-def _as_floats(column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Counts have -1 where nothing was measured."""
-    floats = column.astype(np.float64)
-    return np.where(floats < 0, np.nan, floats) if column.dtype.kind == "i" else floats
-
-
 def _design_weight(cell: Cell) -> float:
     workload = cell.workload
     per_topic = cell.name in ("harary-pt", "cycle-pt", "ring-pt")
@@ -305,7 +258,10 @@ KINDS: dict[str, Kind] = {
         "algorithm",
     ),
     "replay": Kind(
-        _replay, _CHURN | {"verify": "end", "diameters": False, "series": True, "start": ""}, _churn_weight, "system"
+        _replay,
+        _CHURN | {"verify": "end", "diameters": False, "diameters_every": 0, "series": True, "start": ""},
+        _churn_weight,
+        "system",
     ),
     "rebuild": Kind(_rebuild, _CHURN | {"every": 10}, _churn_weight, "algorithm"),
     "lives": Kind(measure_lives, {"mean_up": 500.0, "duration": 100.0}, _lives_weight, "system"),

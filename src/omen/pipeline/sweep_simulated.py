@@ -95,6 +95,7 @@ def measure_lives(cell: Cell, interests: Interests) -> tuple[dict[str, float], d
         "avg_degree": fmean(degrees),
         "split_topics": max(split),
         "nodes_up": fmean(nodes),
+        **{f"messages_{kind}": count / max(done, 1) for kind, count in sorted(sent.items())},
     }
     return values, {"nodes_up": nodes, "avg_degree": degrees, "split_topics": split}
 

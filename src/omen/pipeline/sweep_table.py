@@ -43,14 +43,20 @@ class SweepTable:
         self.cells = self.folder / "cells"
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Holds the folder for the block: a second sweep into it is refused. A killed one lets go by dying."""
+    def opened(self, alone: bool = True) -> Iterator[None]:
+        """Holds the folder for the block: a second sweep into it is refused. A killed one lets go by dying.
+
+        Not `alone`: for who only reads, whether or not there is a sweep under way.
+        """
         require_replaceable(self.folder, MARKER)
         try:
             self.cells.mkdir(parents=True, exist_ok=True)
             marker = self.folder / MARKER
             if not marker.exists():
                 write_text(marker, ["{}"])
+            if not alone:
+                yield
+                return
             with (self.folder / ".lock").open("w") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -223,7 +223,8 @@ def judge(
     agrees, near = claim.agrees(measured.ours), claim.is_near(measured)
     if stand_in:
         found = "agrees with the claim" if agrees else "is close to it" if near else "does not agree with it"
-        return Entry(claim, measured, tuple(by_seed), "other data", f"On {stand_in}, ours {found}.", stand_in)
+        why = f" {deviation.reason}" if deviation and not agrees else ""
+        return Entry(claim, measured, tuple(by_seed), "other data", f"On {stand_in}, ours {found}.{why}", stand_in)
     if agrees:
         return Entry(claim, measured, tuple(by_seed), "reproduced")
     reason = deviation.reason if deviation else "Not known why."

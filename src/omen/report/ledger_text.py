@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from omen.report.ledger import PAPERS, Entry, summary_line
 
 EXPLAINED = ("close", "not reproduced", "other data")
 
 
-def ledger_lines(entries: Sequence[Entry], made: str) -> Iterator[str]:
-    """All of it, line by line; `made` says how, in a sentence."""
+@dataclass(frozen=True)
+class Table:
+    """Numbers next to a paper's claims, such as what variants of an algorithm come to."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def ledger_lines(
+    entries: Sequence[Entry], made: str, tables: Mapping[str, Sequence[Table]] | None = None
+) -> Iterator[str]:
+    """All of it, line by line; `made` says how, in a sentence, and `tables` what else a paper's section holds."""
     yield "# The ledger"
     yield ""
     yield f"{summary_line(entries)}. {made}"
@@ -19,6 +31,8 @@ def ledger_lines(entries: Sequence[Entry], made: str) -> Iterator[str]:
         if those:
             yield ""
             yield from _paper_lines(title, those)
+            for table in (tables or {}).get(paper, ()):
+                yield from _table_lines(table)
 
 
 def _paper_lines(title: str, entries: Sequence[Entry]) -> Iterator[str]:
@@ -40,6 +54,15 @@ def _paper_lines(title: str, entries: Sequence[Entry]) -> Iterator[str]:
     if missing:
         yield ""
         yield "Not run: " + " ".join(f"**{one.claim.id}** ({one.reason})" for one in missing)
+
+
+def _table_lines(table: Table) -> Iterator[str]:
+    yield ""
+    yield f"{table.title}:"
+    yield ""
+    yield _row(table.header)
+    yield _row(("---",) * len(table.header))
+    yield from (_row(row) for row in table.rows)
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,12 @@ from omen.pipeline.sweep import Swept, Tell, sweep
 from omen.pipeline.sweep_cells import Cell
 from omen.pipeline.sweep_table import SweepTable
 from omen.report.beyond import BEYOND
-from omen.report.experiments.inputs import prepare_inputs
+from omen.report.experiments.inputs import GRAPHS, NO_DATA, SMALL, prepare_inputs
 from omen.report.experiments.papers import PAPERS, Paper
 from omen.report.experiments.results import NotRun, Results, Stored
 from omen.report.figures import Drawing, draw
 from omen.report.ledger import Entry, Measured, claims, judge, ledger_columns, summary_line
-from omen.report.ledger_text import ledger_lines
+from omen.report.ledger_text import Table, ledger_lines
 from omen.report.versions import machine, versions
 from omen.tables import write_table, write_text
 
@@ -33,6 +34,7 @@ class Reproduction:
     entries: tuple[Entry, ...]
     drawings: tuple[Drawing, ...]
     beyond: tuple[Drawing, ...]
+    tables: Mapping[str, tuple[Table, ...]]
     about: dict[str, Any]
     failed: int
 
@@ -64,9 +66,12 @@ def reproduce(request: Request, tell: Tell | None = None) -> Reproduction:
     unknown = [name for name in request.papers if name not in PAPERS]
     if unknown:
         raise InvalidInput(f"there is no paper {unknown[0]!r} (there are {', '.join(PAPERS)}, all)")
-    inputs = prepare_inputs(request.data, request.out, request.spark) if "omen" in request.papers else None
+    inputs = NO_DATA
+    if "omen" in request.papers:
+        graphs = SMALL if request.scale == "quick" else tuple(GRAPHS)
+        inputs = prepare_inputs(request.data, request.out, request.spark, graphs)
     chosen = [PAPERS[name] for name in request.papers]
-    efforts = [paper.effort(request.scale, inputs or prepare_inputs(None, request.out)) for paper in chosen]
+    efforts = [paper.effort(request.scale, inputs) for paper in chosen]
     cells: list[Cell] = [cell for paper, effort in zip(chosen, efforts, strict=True) for cell in paper.cells(effort)]
     cells += BEYOND.cells(request.scale) if request.beyond else []
     swept = sweep(cells, request.out, request.engine, request.spark, tell)
@@ -81,6 +86,7 @@ def reproduce(request: Request, tell: Tell | None = None) -> Reproduction:
         tuple(entries),
         tuple(drawings),
         tuple(more),
+        {paper.name: tuple(tables_there_are(paper, found, effort)) for paper, effort in pairs},
         _about(request, swept, time.monotonic() - started),
         len(swept.failed),
     )
@@ -102,8 +108,6 @@ def judge_paper(paper: Paper, found: Results, effort: Any) -> list[Entry]:
 
 
 def _measure(paper: Paper, claim_id: str, found: Results, effort: Any) -> tuple[Measured | None, str]:
-    if claim_id not in paper.measures:
-        return None, paper.not_run.get(claim_id, "No experiment for it is declared yet.")
     try:
         return paper.measures[claim_id](found, effort), ""
     except NotRun as missing:
@@ -117,6 +121,12 @@ def draw_what_there_is(drawings: Sequence[Callable[..., Drawing]], *arguments: A
             yield drawing(*arguments)
         except NotRun:
             continue
+
+
+def tables_there_are(paper: Paper, found: Results, effort: Any) -> Iterator[Table]:
+    """The tables up to the first whose cells were not run."""
+    with suppress(NotRun):
+        yield from paper.tables(found, effort)
 
 
 def _about(request: Request, swept: Swept, seconds: float) -> dict[str, Any]:
@@ -143,7 +153,7 @@ def write_reproduction(out: str | Path, found: Reproduction) -> list[Path]:
     folder = Path(out)
     written = [folder / "claims.csv"]
     write_table(written[0], ledger_columns(found.entries))
-    write_text(folder / "claims.md", ledger_lines(found.entries, _made(found)))
+    write_text(folder / "claims.md", ledger_lines(found.entries, _made(found), found.tables))
     try:
         for drawing in (*found.drawings, *found.beyond):
             written += draw(folder / "figures", drawing)

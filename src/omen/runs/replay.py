@@ -151,6 +151,7 @@ def replay(
     skip_impossible: bool = False,
     checkpoint: Checkpoint | None = None,
     progress: Callable[[int], None] | None = None,
+    look: Callable[[System, int], None] | None = None,
     where: Callable[[int], str] | None = None,
     **options: Any,
 ) -> Replayed:
@@ -159,7 +160,8 @@ def replay(
     Nodes whose first event is a join start absent, all others of the workload present. The system starts from
     `overlay`, links of absent nodes left out, or from Low-ODA's. Events of one instant are handled together. An
     impossible event is an error before anything is done (`where` tells where position i of the trace stands), or is
-    skipped and counted. `progress` hears how many events are done.
+    skipped and counted. `progress` hears how many events are done; `look` is shown the system too, the first time
+    before any event.
     """
     kind = find_system(system)
     settings = resolve_settings(kind, options)
@@ -178,7 +180,9 @@ def replay(
         _start(kind.name, workload, trace, overlay, settings), Records(len(events))
     )
     resumed_at = run.position
-    _drive(run, events, positions, verify, checkpoint, mark, progress)
+    if look:
+        look(run.system, run.position)
+    _drive(run, events, positions, verify, checkpoint, mark, progress, look)
     interests, links = run.system.snapshot()
     return Replayed(
         kind.name,
@@ -203,6 +207,7 @@ def _drive(
     checkpoint: Checkpoint | None,
     mark: str,
     progress: Callable[[int], None] | None,
+    look: Callable[[System, int], None] | None,
 ) -> None:
     """Instant by instant, judged and noted down on the way."""
     for batch in _instants(events, run.position):
@@ -213,6 +218,8 @@ def _drive(
             _judge(run, positions)
         if progress:
             progress(run.position)
+        if look:
+            look(run.system, run.position)
         if checkpoint and checkpoint.due and run.position < len(events):
             columns = run.records.save(run.position)
             checkpoint.save(mark, run.position, columns, run.judged, run.broken, run.system.save)

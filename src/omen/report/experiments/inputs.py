@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from omen.pipeline.session import SparkOptions, require_spark, spark_session
 GRAPHS = {
     "fb1k": ("facebook_combined.txt.gz", False, 1000),
     "tw1k": ("higgs-social_network.prefix.edgelist.gz", True, 1000),
+    "sd10k": ("soc-Slashdot0902.txt.gz", False, 10_000),
 }
+SMALL = ("fb1k", "tw1k")
 MACHINES = "google2011_machine_events.csv.gz"
 SEED = 7
 
@@ -28,14 +31,19 @@ class Inputs:
 NO_DATA = Inputs({}, {})
 
 
-def prepare_inputs(data: str | Path | None, out: str | Path, options: SparkOptions | None = None) -> Inputs:
-    """Make what is not there yet from the files in `data`, with Spark. Files that are absent are left out."""
+def prepare_inputs(
+    data: str | Path | None,
+    out: str | Path,
+    options: SparkOptions | None = None,
+    names: Collection[str] = tuple(GRAPHS),
+) -> Inputs:
+    """Make those that are not there yet from the files in `data`, with Spark. Files that are absent are left out."""
     if data is None:
         return NO_DATA
     folder = Path(data)
     if not folder.is_dir():
         raise InvalidInput(f"--data {data}: there is no such folder")
-    present = {name: row for name, row in GRAPHS.items() if (folder / row[0]).is_file()}
+    present = {name: row for name, row in GRAPHS.items() if name in names and (folder / row[0]).is_file()}
     if not present or not (folder / MACHINES).is_file():
         wanted = ", ".join([*(row[0] for row in GRAPHS.values()), MACHINES])
         raise InvalidInput(f"--data {data}: holds none of the files experiments read ({wanted})")

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from omen.pipeline.sweep_cells import Cell
-from omen.report.experiments import ktco, ktco_figures, low_oda, omen, shadows, shadows_figures, spidercast
+from omen.report.experiments import (
+    ktco,
+    ktco_figures,
+    low_oda,
+    omen,
+    omen_figures,
+    shadows,
+    shadows_figures,
+    spidercast,
+    spidercast_figures,
+)
 from omen.report.experiments.inputs import Inputs
 from omen.report.experiments.results import Results
 from omen.report.figures import Drawing
 from omen.report.ledger import Deviation, Measures
+from omen.report.ledger_text import Table
 
 SCALES = ("quick", "full")
 
@@ -27,7 +38,7 @@ class Paper:
     deviations: Mapping[str, Deviation]
     drawings: Sequence[Callable[[Results, Any], Drawing]]
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda effort: {}
-    not_run: Mapping[str, str] = field(default_factory=dict)
+    tables: Callable[[Results, Any], Iterable[Table]] = lambda found, effort: ()
 
 
 def _fixed(**efforts: Any) -> Callable[[str, Inputs], Any]:
@@ -63,6 +74,7 @@ PAPERS: dict[str, Paper] = {
             shadows.MEASURES,
             shadows.DEVIATIONS,
             shadows_figures.DRAWINGS,
+            tables=shadows_figures.tables,
         ),
         Paper(
             "omen",
@@ -70,9 +82,9 @@ PAPERS: dict[str, Paper] = {
             omen.cells,
             omen.MEASURES,
             omen.DEVIATIONS,
-            omen.DRAWINGS,
+            omen_figures.DRAWINGS,
             omen.stand_ins,
-            omen.NOT_RUN,
+            omen.tables,
         ),
         Paper(
             "spidercast",
@@ -80,7 +92,7 @@ PAPERS: dict[str, Paper] = {
             spidercast.cells,
             spidercast.MEASURES,
             spidercast.DEVIATIONS,
-            spidercast.DRAWINGS,
+            spidercast_figures.DRAWINGS,
         ),
     )
 }

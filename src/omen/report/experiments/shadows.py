@@ -26,11 +26,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Effort:
-    """Rounds of churn, workloads of these seeds, and how many rounds apart Low-ODA is computed anew."""
+    """Rounds of churn, workloads of these seeds, and how many rounds apart Low-ODA is computed anew.
+
+    `variants`: those that no claim is about as well, for a table of them all.
+    """
 
     rounds: int
     seeds: tuple[int, ...]
     rebuilt_every: int
+    variants: bool = False
 
     def alone(self) -> list[Effort]:
         """The same with each seed by itself."""
@@ -38,7 +42,7 @@ class Effort:
 
 
 QUICK = Effort(1000, (0,), 100)
-FULL = Effort(1000, (0, 1, 2), 10)
+FULL = Effort(1000, (0, 1, 2), 10, variants=True)
 
 MEASURES = Measures()
 
@@ -163,11 +167,13 @@ def backups_cell(seed: int, rule: str, popularity: str = UNIF) -> Cell:
 
 def cells(effort: Effort) -> list[Cell]:
     """All that the claims and figures are made from."""
-    return [
-        *(replay_cell(effort, seed, **dict(variant)) for seed in effort.seeds for variant in CLAIMED),
+    variants = (*CLAIMED, *VARIANTS.values()) if effort.variants else CLAIMED
+    wanted = [
+        *(replay_cell(effort, seed, **dict(variant)) for seed in effort.seeds for variant in variants),
         *(rebuild_cell(effort, seed) for seed in effort.seeds),
         *(backups_cell(seed, rule) for seed in effort.seeds for rule in RULES),
     ]
+    return list(dict.fromkeys(wanted))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from omen.report.experiments.shadows import (
     rebuilt,
 )
 from omen.report.figures import Drawing, Line, Panel, PaperValue
+from omen.report.ledger_text import Table
 
 
 def _backup_sets(found: Results, effort: Effort) -> Drawing:
@@ -138,18 +139,19 @@ def _with_paper(panel: Panel, *paper: PaperValue) -> Panel:
 DRAWINGS = (_backup_sets, _by_rule, _by_coverage, _evolution, _times, _repairs)
 
 
-def tables(found: Results, effort: Effort) -> Iterator[dict[str, Any]]:
+def tables(found: Results, effort: Effort) -> Iterator[Table]:
     """What variants of the algorithm come to after the same churn, and what the four rules make of backup sets."""
-    yield {
-        "title": f"The same churn by variant: means over {len(effort.seeds)} workloads, after {effort.rounds} rounds",
-        "header": ["variant", "D", "d", "mean |S| / |V'|", "links changed by a join", "by a leave"],
-        "rows": [[name, *_variant_row(found, effort, variant)] for name, variant in VARIANTS.items()],
-    }
-    yield {
-        "title": "Backup sets before any churn, lambda 3",
-        "header": ["rule", "mean |B| / |V|", "primaries of a node, lowest", "highest", "nodes with fewer than 5"],
-        "rows": [[rule, *_rule_row(found, effort, rule)] for rule in RULES],
-    }
+    if effort.variants:
+        yield Table(
+            f"The same churn by variant: means over {len(effort.seeds)} workloads, after {effort.rounds} rounds",
+            ("variant", "D", "d", "mean |S| / |V'|", "links changed by a join", "by a leave"),
+            tuple((name, *_variant_row(found, effort, variant)) for name, variant in VARIANTS.items()),
+        )
+    yield Table(
+        "Backup sets before any churn, lambda 3",
+        ("rule", "mean |B| / |V|", "primaries of a node, lowest", "highest", "nodes with fewer than 5"),
+        tuple((rule, *_rule_row(found, effort, rule)) for rule in RULES),
+    )
 
 
 def _variant_row(found: Results, effort: Effort, variant: dict[str, Value]) -> list[str]:
