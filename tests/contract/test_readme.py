@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from documented import commands
 from omen.cli.main import main
 from omen.runs import ALGORITHMS
 
@@ -24,12 +25,11 @@ def test_the_commands_of_the_readme_print_what_it_shows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    session = BLOCKS[1].split("$ omen ")[1:]
-    assert len(session) == 3
+    session = [command for command in commands("README.md") if command.printed]
+    assert len(session) == 4
     for command in session:
-        words, expected = command.split("\n", 1)
-        assert main(words.split()) == 0
-        assert TIMES.sub("T", capsys.readouterr().out.strip()) == TIMES.sub("T", expected.strip())
+        assert main(command.words[1:]) == 0
+        assert TIMES.sub("T", capsys.readouterr().out.strip()) == TIMES.sub("T", command.printed.strip())
 
 
 def test_the_readme_lists_every_algorithm() -> None:
