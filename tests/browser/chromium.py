@@ -72,9 +72,37 @@ class Browser:
     def press(self, key: str, selector: str) -> None:
         """A key, typed while the element has the focus."""
         self.evaluate(f"document.querySelector({selector!r}).focus()")
+        self.strike(key)
+
+    def strike(self, key: str) -> None:
+        """A key, typed wherever the focus is."""
         text = {"Enter": "\r", " ": " "}.get(key, "")
-        self._ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=text)
-        self._ask("Input.dispatchKeyEvent", type="keyUp", key=key)
+        code = {"Tab": 9, "Enter": 13, "ArrowDown": 40}.get(key, 0)
+        self._ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=code)
+        self._ask("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+
+    def write(self, text: str, selector: str) -> None:
+        """Text, written while the element has the focus."""
+        self.evaluate(f"document.querySelector({selector!r}).focus()")
+        self._ask("Input.insertText", text=text)
+
+    def show_as(self, width: int, height: int, scheme: str) -> None:
+        """A window of this size, on a system that likes things light or dark."""
+        self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self._ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def told(self) -> list[dict[str, Any]]:
+        """What a screen reader is given: role and name of everything it is not to pass over, in order."""
+        found = self._ask("Accessibility.getFullAXTree")["nodes"]
+        return [
+            {
+                "role": node["role"]["value"],
+                "name": node.get("name", {}).get("value", ""),
+                "focusable": any(one["name"] == "focusable" and one["value"]["value"] for one in node["properties"]),
+            }
+            for node in found
+            if not node["ignored"]
+        ]
 
     def choose(self, selector: str, value: str) -> None:
         self.evaluate(

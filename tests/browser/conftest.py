@@ -9,9 +9,11 @@ import pytest
 
 from omen.report.experiments.papers import PAPERS, Paper
 from omen.report.experiments.results import InProcess
+from omen.report.figures import draw
 from omen.report.ledger import claims, judge
 from omen.report.page import write_page
-from omen.report.reproduce import Reproduction, judge_paper, write_reproduction
+from omen.report.reproduce import Reproduction, judge_paper
+from omen.report.versions import machine, versions
 
 from .chromium import Browser, find_chromium
 
@@ -26,8 +28,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paper, effort, found = PAPERS["low-oda"], Effort((100, 200), (10, 20), (0, 1), (0, 1)), InProcess()
     entries = [*judge_paper(paper, found, effort), *_others(paper)]
     drawings = tuple(drawing(found, effort) for drawing in paper.drawings)
-    made = Reproduction(tuple(PAPERS), "quick", tuple(entries), drawings, (), {"scale": "quick"}, 0)
-    write_reproduction(out, made)
+    about = {"scale": "quick", "machine": machine(), "versions": versions()}
+    made = Reproduction(tuple(PAPERS), "quick", tuple(entries), drawings, (), {}, about, 0)
+    for drawing in drawings:
+        draw(out / "figures", drawing)
     return write_page(out, made)
 
 
@@ -48,6 +52,7 @@ def browser(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
 @pytest.fixture
 def fresh(browser: Browser, page: Path) -> Browser:
     """The browser, with the page just loaded."""
+    browser.show_as(1280, 900, "light")
     browser.errors.clear()
     browser.requests.clear()
     browser.open(page)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import re
 from pathlib import Path
 from typing import Any
 
 import networkx
+import numpy
 import pytest
+
+from omen.report.page import ROWS_SHOWN
 
 from .chromium import Browser
 
@@ -62,6 +67,23 @@ def test_filters_leave_the_claims_that_fit(fresh: Browser) -> None:
     assert fresh.evaluate(f"{VISIBLE}.length") == 133
 
 
+def test_every_pair_of_filters_leaves_exactly_what_it_names(fresh: Browser) -> None:
+    rows = fresh.evaluate(f"{VISIBLE}.map(r => [r.cells[0].textContent, r.dataset.paper, r.dataset.verdict])")
+    options = {
+        name: fresh.evaluate(f"Array.from(document.getElementById('{name}').options).map(o => o.value)")
+        for name in ("paper", "verdict")
+    }
+    assert {paper for _, paper, _ in rows} == set(options["paper"]) - {""}
+    assert {verdict for _, _, verdict in rows} <= set(options["verdict"])
+    for paper in options["paper"]:
+        fresh.choose("#paper", paper)
+        for verdict in options["verdict"]:
+            fresh.choose("#verdict", verdict)
+            wanted = [name for name, of, found in rows if paper in ("", of) and verdict in ("", found)]
+            assert fresh.evaluate(f"{VISIBLE}.map(r => r.cells[0].textContent)") == wanted
+            assert f"{len(wanted)} of 133" in fresh.evaluate("document.getElementById('shown').textContent")
+
+
 def test_choosing_a_topic_lights_exactly_its_links(fresh: Browser, run: Any) -> None:
     assert lit_links(fresh) == set()
     for topic in range(len(run["topics"])):
@@ -70,6 +92,21 @@ def test_choosing_a_topic_lights_exactly_its_links(fresh: Browser, run: Any) -> 
         assert lit_links(fresh) == wanted
         lit_nodes = fresh.evaluate("Array.from(document.querySelectorAll('.node.lit')).map(n => +n.dataset.node)")
         assert lit_nodes == [place for place, node in enumerate(run["nodes"]) if topic in node["topics"]]
+
+
+def test_a_topic_stays_lit_link_by_link_while_it_is_mended(fresh: Browser, run: Any) -> None:
+    lost = max(range(len(run["nodes"])), key=lambda node: len(run["losses"][node]["added"]))
+    fresh.choose("#lose", str(lost))
+    made_and_lit = 0
+    while not fresh.evaluate("document.getElementById('forward').disabled"):
+        fresh.click("#forward")
+        for topic in range(len(run["topics"])):
+            fresh.choose("#topic", str(topic))
+            members = {place for place, node in enumerate(run["nodes"]) if topic in node["topics"] and place != lost}
+            here = {link for link in all_links(fresh) if set(map(int, link.split("-"))) <= members}
+            assert lit_links(fresh) == here
+            made_and_lit += fresh.evaluate("document.querySelectorAll('.link.lit.new').length")
+    assert made_and_lit > 0
 
 
 def test_the_mending_ends_with_every_topic_connected(fresh: Browser, run: Any) -> None:
@@ -138,6 +175,21 @@ def test_play_goes_to_the_end_by_itself(fresh: Browser) -> None:
     assert fresh.evaluate("document.getElementById('play').getAttribute('aria-pressed')") == "false"
 
 
-def test_figures_stand_in_the_page_with_their_data(fresh: Browser) -> None:
+def test_figures_stand_in_the_page_with_their_data(fresh: Browser, page: Path) -> None:
     assert fresh.evaluate("document.querySelectorAll('figure svg[role=img]').length") == 3
-    assert fresh.evaluate("document.querySelectorAll('figure details table').length") == 3
+    for name in fresh.evaluate("Array.from(document.querySelectorAll('figure')).map(f => f.id)"):
+        rows = fresh.evaluate(f"document.querySelectorAll('#{name} details tbody tr').length")
+        data = (page.parent / "figures" / f"{name}.csv").read_text().splitlines()
+        assert rows == min(len(data) - 1, ROWS_SHOWN) > 0
+        assert (page.parent / "figures" / f"{name}.svg").is_file()
+        assert (page.parent / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        drawn = fresh.evaluate(f"document.querySelector('#{name} svg').textContent")
+        for line in {row.split(",")[1] for row in data[1:] if ",paper: " in row}:
+            assert line.strip('"') in drawn, "the paper's number is drawn in"
+
+
+def test_the_page_says_on_what_it_was_made(fresh: Browser) -> None:
+    made = fresh.evaluate("document.querySelector('section[aria-labelledby=made-title]').textContent")
+    assert f"python {platform.python_version()}" in made
+    assert f"numpy {numpy.__version__}" in made
+    assert f"cores {os.cpu_count()}" in made

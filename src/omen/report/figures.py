@@ -135,6 +135,11 @@ def _draw_legends(figure: Figure, all_axes: Sequence[Axes], panels: Sequence[Pan
             axes.legend(fontsize=8)
 
 
+def dash_of(place: int) -> str:
+    """Of a panel's line: another where the colours begin anew, so that 32 lines are 32 kinds."""
+    return DASHES[(place // 2 + place // len(COLOURS)) % len(DASHES)]
+
+
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     for place, line in enumerate(panel.lines):
         few = len(line.x) <= 30
@@ -142,7 +147,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             line.x,
             line.y,
             color=COLOURS[place % len(COLOURS)],
-            linestyle=DASHES[place // 2 % len(DASHES)],
+            linestyle=dash_of(place),
             marker=MARKERS[place % len(MARKERS)] if few else None,
             label=line.label,
         )

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-PACKAGES = ("omen-overlay", "numpy", "numba", "pyarrow", "pyspark", "matplotlib")
+PACKAGES = ("omen-overlay", "numpy", "numba", "pyarrow", "pyspark", "matplotlib", "scipy")
 
 
 def versions() -> dict[str, str]:

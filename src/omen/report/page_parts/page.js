@@ -142,15 +142,16 @@
     const loss = run.losses[state.lost];
     if (state.step === 0) { return "all is well; node " + state.lost + " is about to be lost."; }
     if (state.step === 1) { return "node " + state.lost + " is lost, and its links with it."; }
+    const took = state.step === lastStep() ? " The repair took " + loss.microseconds + " microseconds." : "";
     if (state.step === 2) {
-      return "its former neighbours and backups, " + loss.shadow.length + " nodes, are the shadow set (ringed): they repair.";
+      return "its former neighbours and backups, " + loss.shadow.length + " nodes, are the shadow set (ringed): they repair."
+        + took;
     }
     if (state.step - 2 <= loss.added.length) {
       const [one, other] = loss.added[state.step - 3];
-      return "link " + one + " to " + other + " is made" + (state.step === lastStep()
-        ? "; the repair took " + loss.microseconds + " microseconds." : ".");
+      return "link " + one + " to " + other + " is made (dashed)." + took;
     }
-    return "links that serve nobody any more are dropped.";
+    return "links that serve nobody any more are dropped." + took;
   }
 
   function stop() {
