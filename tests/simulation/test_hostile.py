@@ -26,6 +26,7 @@ SCENARIO = Scenario(
         suspicion_ms=400.0,
         audit=True,
         audit_ms=2000.0,
+        label_refresh=7,  # a label that is a lie lives for three times as many periods
         tombstone_life_ms=5000.0,
     ),
     bounds=BoundsSpec(

@@ -149,6 +149,8 @@ class Membership:
             if refs and doubtful:
                 node.out.notify("lost", Ref(other, life, ""))
                 self._tell_ghost(refs[0], life)
+        elif known is not None:
+            self._choose_others(other)
         if link is not None:
             node.links.drop(other)
         node.coordinator.take_over(other)
@@ -171,11 +173,15 @@ class Membership:
         """Nothing newer is known of a lost node: it has no place here any more."""
         node = self._node
         node.sampling.drop(other)
-        node.views.note_loss(other)
-        node.views.select_view()
+        self._choose_others(other)
         node.forget_connection(other)
         if node.ring.drop(other):
             node.gossip.ring_changed = True
+
+    def _choose_others(self, other: NodeId) -> None:
+        """Its topics are not known any more: it is nobody's backup, until those of its next life are."""
+        self._node.views.note_loss(other)
+        self._node.views.select_view()
 
     def _tell_ghost(self, ref: Ref, life: int) -> None:
         """If it is there after all it should know; and it is tried again for a while."""

@@ -100,7 +100,9 @@ class OmenNode:
         self.coordinator = Coordinator(book, ring, views, locator, config, randomness, self._engine, out)
         self.requests = Requests(book, ring, links, views, config, out, self._describe)
         self.reports = Reports(book, ring, self.coordinator, locator, config, out)
-        self.serving = Serving(book, ring, links, self.reports, self.requests, out, self.membership.lose_ref)
+        self.serving = Serving(
+            book, ring, links, self.reports, self.requests, config, out, self.membership.lose_ref, self._clock
+        )
         self.requests.count_on = self.serving.count_on
         self.sparing = Sparing(book, links, config, out, self.serving.count_on, self._is_leaving, self._clock)
         if config.redundant_removals:

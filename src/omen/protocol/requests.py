@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from omen.protocol.book import Book
 from omen.protocol.config import Config
-from omen.protocol.events import NodeId, Topic
+from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.links import Links
 from omen.protocol.messages import Arrive, Descriptor, Digest, EventId, Ref
 from omen.protocol.outbox import Outbox
@@ -88,9 +88,11 @@ class Requests:
         request = self.open.pop(event, None)
         if request is None:
             return False
-        if self._is_left_over(request, mended) or self._counts_on_fading(request):
+        left_over = self._is_left_over(request, mended)
+        if left_over or self._counts_on_fading(request):
             self._version += 1
-            self._ask(event.kind, self._version, (), request.dropped)
+            wait = 0 if left_over else self._config.standby_timeout // 4
+            self._ask(event.kind, self._version, (), request.dropped, wait)
             return False
         self._out.notify("arrived", event)
         if event.kind == "drop":
@@ -101,10 +103,15 @@ class Requests:
         """The topics in which this node is still to be linked."""
         return {topic for request in self.open.values() for topic in request.added}
 
-    def _ask(self, kind: str, version: int, added: tuple[Topic, ...], dropped: tuple[Topic, ...]) -> None:
+    def _ask(
+        self, kind: str, version: int, added: tuple[Topic, ...], dropped: tuple[Topic, ...], wait: Time = 0
+    ) -> None:
         event = EventId(self._book.id, self._book.ref.incarnation, kind, version)
         self.open[event] = Arrive(event, self._book.me, added, dropped)
-        self.ask_again(event)
+        if wait:
+            self._out.set_timer(("arrive", event), wait)
+        else:
+            self.ask_again(event)
         if not self._ring.members:
             self.on_handled(event, ())
 

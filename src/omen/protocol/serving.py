@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from omen.protocol.book import Book
 from omen.protocol.circle import clockwise
-from omen.protocol.events import NodeId, Topic
+from omen.protocol.config import Config
+from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.links import Links
 from omen.protocol.mending import to_bits
 from omen.protocol.messages import Answer, Ask, Confirmed, EventId, Found, Propose, Ref, Relay, Walk
@@ -32,8 +33,10 @@ class Serving:
         links: Links,
         reports: Reports,
         requests: Requests,
+        config: Config,
         out: Outbox,
         lose: Callable[[Ref], None],
+        clock: Callable[[], Time],
     ) -> None:
         self._book = book
         self._ring = ring
@@ -41,10 +44,12 @@ class Serving:
         self._reports = reports
         self._requests = requests
         self._out = out
+        self._config = config
         self._lose = lose
+        self._clock = clock
         self.sparing: Sparing | None = None
         self.proposals: dict[NodeId, list[tuple[Ref, EventId, int]]] = {}
-        self._fading: dict[NodeId, tuple[int, frozenset[Topic]]] = {}
+        self._fading: dict[NodeId, tuple[int, Time, frozenset[Topic]]] = {}
 
     def on_ask(self, message: Ask) -> None:
         """Of two repairs that ask this node, the later must hear of both losses: whoever is lost counts no more."""
@@ -86,23 +91,24 @@ class Serving:
                 self._out.send(self._links.links[node].ref, message.ask)
 
     def _note_fading(self, message: Ask) -> None:
+        """Until its topics change, it is gone, or as long as a node takes to leave: one taken for lost may stay."""
         self._fading = {node: entry for node, entry in self._fading.items() if node in self._links.links}
+        until = self._clock() + 2 * self._config.standby_timeout
         for node in message.fading:
             known = self._book.known.get(node)
             if known is not None and node in self._links.links:
-                version = known.digest.topics_version
-                self._fading[node] = (version, self._faded(node, version).union(message.topics))
+                faded = self._faded(node).union(message.topics)
+                self._fading[node] = (known.digest.topics_version, until, faded)
 
-    def _faded(self, node: NodeId, version: int) -> frozenset[Topic]:
-        entry = self._fading.get(node)
-        return entry[1] if entry is not None and entry[0] == version else frozenset()
+    def _faded(self, node: NodeId) -> frozenset[Topic]:
+        version, until, topics = self._fading.get(node, (0, 0, frozenset()))
+        is_so = self._clock() < until and version == self._book.known[node].digest.topics_version
+        return topics if is_so else frozenset()
 
     def count_on(self, node: NodeId) -> frozenset[Topic]:
         """The topics of a neighbour, without those it is about to give up or to leave with."""
         topics = self._book.topics_of(node)
-        if node not in self._fading:
-            return topics
-        return topics - self._faded(node, self._book.known[node].digest.topics_version)
+        return topics - self._faded(node) if node in self._fading else topics
 
     def on_propose(self, message: Propose) -> None:
         if self._requests.departing:
