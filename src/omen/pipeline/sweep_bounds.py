@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,8 +21,8 @@ MOST_CUTS = 200
 def measure_optimum(cell: Cell, interests: Interests) -> tuple[dict[str, float], dict[str, list[float]]]:
     """The fewest links that connect every topic, by mixed-integer programming, next to what the algorithm needs.
 
-    Cut formulation: for each topic and each way its subscribers fall in two, a link across. Ways are added as the
-    solution so far leaves topics split, until it leaves none; that solution is then the least.
+    For each topic and each way its subscribers fall in parts, one link fewer than parts runs between them. Ways are
+    added as the solution so far leaves topics split, until it leaves none; that solution is then the least.
     """
     from omen.runs import design_overlay
 
@@ -29,12 +32,12 @@ def measure_optimum(cell: Cell, interests: Interests) -> tuple[dict[str, float],
     links, rounds, proven = fewest_links(interests, float(cell.setting("limit_s", 60.0)))
     values = {
         "edges": float(ours),
-        "least_edges": float(links),
         "proven": float(proven),
-        "to_least": ours / links if links else 1.0,
         "bound_edges": link_bound(interests),
         "rounds": float(rounds),
     }
+    if proven:
+        values |= {"least_edges": float(links), "to_least": ours / links if links else 1.0}
     return values, {}
 
 
@@ -78,7 +81,7 @@ def most_shared(interests: Interests) -> npt.NDArray[np.float64]:
 
 
 def fewest_links(interests: Interests, limit_s: float) -> tuple[int, int, bool]:
-    """(links, rounds of cutting, whether it is proven the least)."""
+    """(links, rounds of cutting, whether it was found and is proven the least; the links are none where it was not)."""
     try:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
@@ -87,25 +90,25 @@ def fewest_links(interests: Interests, limit_s: float) -> tuple[int, int, bool]:
     u, v = np.triu_indices(interests.node_count, 1)
     useful = _shares_topic(interests)[u, v]
     u, v = u[useful], v[useful]
-    rows = [_across(interests, topic, {int(node)}, u, v) for topic, node in _singletons(interests)]
+    cuts = _first_cuts(interests)
+    deadline = time.monotonic() + limit_s
     for number in range(1, MOST_CUTS + 1):
-        matrix = csr_array(np.array(rows, dtype=float))
+        matrix = csr_array(np.array([_links_between(interests, cut, u, v) for cut in cuts], dtype=float))
         found = milp(
             np.ones(u.size),
-            constraints=LinearConstraint(matrix, lb=1),
+            constraints=LinearConstraint(matrix, lb=[len(cut.parts) - 1 for cut in cuts]),
             integrality=np.ones(u.size),
             bounds=Bounds(0, 1),
-            options={"time_limit": limit_s},
+            options={"time_limit": max(deadline - time.monotonic(), 0.01)},
         )
-        if found.x is None:
-            raise InvalidInput(f"no solution within {limit_s:g} s")
+        if found.status != 0:
+            return 0, number, False
         chosen = found.x > 0.5
-        overlay = Overlay.from_codes(interests.nodes, u[chosen], v[chosen])
-        cuts = _violated(interests, overlay, u, v)
-        if not cuts:
-            return int(chosen.sum()), number, bool(found.status == 0)
-        rows += cuts
-    raise InvalidInput(f"topics were still split after {MOST_CUTS} rounds of cutting")
+        more = _violated(interests, Overlay.from_codes(interests.nodes, u[chosen], v[chosen]))
+        if not more:
+            return int(chosen.sum()), number, True
+        cuts += more
+    return 0, MOST_CUTS, False
 
 
 def _shares_topic(interests: Interests) -> npt.NDArray[np.bool_]:
@@ -115,30 +118,41 @@ def _shares_topic(interests: Interests) -> npt.NDArray[np.bool_]:
     return shares
 
 
-def _singletons(interests: Interests) -> list[tuple[int, int]]:
-    """Each subscriber against all others of its topic: the cuts to start from."""
-    nodes, topics = interests.pair_codes
-    sizes = np.diff(interests.topic_offsets)
-    return [(int(topic), int(node)) for node, topic in zip(nodes, topics, strict=True) if sizes[topic] > 1]
+@dataclass(frozen=True)
+class _Cut:
+    """A topic's subscribers in parts: the links between parts number at least one fewer than the parts."""
+
+    topic: int
+    parts: tuple[frozenset[int], ...]
 
 
-def _across(
-    interests: Interests, topic: int, side: set[int], u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]
+def _first_cuts(interests: Interests) -> list[_Cut]:
+    """Of each topic each subscriber against all others, and all of them apart."""
+    cuts = []
+    for topic in range(interests.topic_count):
+        members = frozenset(interests.subscribers_of(topic).tolist())
+        if len(members) > 1:
+            cuts += [_Cut(topic, (frozenset((one,)), members - {one})) for one in sorted(members)]
+            cuts.append(_Cut(topic, tuple(frozenset((one,)) for one in sorted(members))))
+    return cuts
+
+
+def _links_between(
+    interests: Interests, cut: _Cut, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    members = np.zeros(interests.node_count, dtype=bool)
-    members[interests.subscribers_of(topic)] = True
-    within = np.zeros(interests.node_count, dtype=bool)
-    within[list(side)] = True
-    across: npt.NDArray[np.float64] = (members[u] & members[v] & (within[u] != within[v])).astype(float)
-    return across
+    part = np.full(interests.node_count, -1)
+    for number, members in enumerate(cut.parts):
+        part[list(members)] = number
+    between: npt.NDArray[np.float64] = ((part[u] >= 0) & (part[v] >= 0) & (part[u] != part[v])).astype(float)
+    return between
 
 
-def _violated(
-    interests: Interests, overlay: Overlay, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]
-) -> list[npt.NDArray[np.float64]]:
+def _violated(interests: Interests, overlay: Overlay) -> list[_Cut]:
+    """Of each topic that is split its pieces, all apart and each against the others."""
     cuts = []
     for topic in np.flatnonzero(topic_components(interests, overlay) > 1).tolist():
         members = set(interests.subscribers_of(topic).tolist())
+        everybody, pieces = frozenset(members), []
         while members:
             piece, edge = set(), [members.pop()]
             while edge:
@@ -147,5 +161,8 @@ def _violated(
                 near = set(overlay.neighbours_of(node).tolist()) & members
                 members -= near
                 edge += near
-            cuts.append(_across(interests, topic, piece, u, v))
+            pieces.append(frozenset(piece))
+        cuts.append(_Cut(topic, tuple(pieces)))
+        if len(pieces) > 2:
+            cuts += [_Cut(topic, (piece, everybody - piece)) for piece in pieces]
     return cuts

@@ -11,7 +11,7 @@ from omen.report.experiments.lines import line_of
 from omen.report.experiments.results import NotRun, Results
 from omen.report.figures import Drawing, Line, Panel
 
-SMALL_NODES = (8, 10, 12, 14)
+SMALL_NODES = (8, 10, 12, 14, 16, 20)
 SMALL_SEEDS = range(5)
 LARGE_NODES = (100, 200, 400, 800, 1600)
 GREEDY = ("gm", "low-oda", "minmax-oda")
