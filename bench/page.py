@@ -84,7 +84,10 @@ def _live_lines(found: dict[str, Any]) -> Iterator[str]:
         f"Links a node in the 40-node overlay: {links['omen']:.1f} on average, {links['omen_most']:.0f} at most; with"
         f" a mesh of 6 for each topic {links['meshes']:.1f} and {links['meshes_most']:.0f}.\n"
     )
-    yield "| | processes | payload | system | deliveries a second | processor each | p50 | p99 | duplicates | load |"
+    yield (
+        "| | processes | payload | system | deliveries a second | processor each | p50, p99 at half of it"
+        " | p50, p99 at a load for all | duplicates | load |"
+    )
     yield "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for row in found["live"]:
         duplicates = "" if row["duplicates"] is None else f"{row['duplicates']:.3f}"
@@ -95,8 +98,8 @@ def _live_lines(found: dict[str, Any]) -> Iterator[str]:
             row["system"],
             f"{row['deliveries_per_s']:,.0f}",
             f"{row['processor_us']:.1f} µs",
-            f"{row['p50_ms']:.1f} ms",
-            f"{row['p99_ms']:.1f} ms",
+            f"{row['p50_ms']:.1f}, {row['p99_ms']:.1f} ms",
+            f"{row['steady_p50_ms']:.1f}, {row['steady_p99_ms']:.1f} ms ({row['steady_per_s']:,.0f}/s)",
             duplicates,
             f"{row['load_average'][0]:.1f}",
         )
