@@ -29,6 +29,8 @@ TASK_S = 4.0
 """What a task should take: long beside the tenth of a second it costs, short beside what a kill may lose."""
 
 MOST_IN_TASK = 200
+FORGETTING = 0.9
+"""What earlier cells of a kind still say after another: the first pay for loading and compiling."""
 
 
 @dataclass(frozen=True)
@@ -154,8 +156,8 @@ class _State:
         self.results += results
         for one in results:
             group, weight = _group(one.cell), weight_of(one.cell)
-            self.spent[group] += one.seconds
-            self.weight[group] += weight
+            self.spent[group] = FORGETTING * self.spent[group] + one.seconds
+            self.weight[group] = FORGETTING * self.weight[group] + weight
             self.waiting[group] -= weight
         failed = sum(not one.ok for one in self.results)
         self.tell(Progress(len(self.results), failed, self.total, self.reused, self._left(slots)))
