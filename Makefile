@@ -4,11 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+DATA ?= data
+RUN ?= build/full
 UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test search demo lint format bench lock clean
+.PHONY: help setup test search demo lint format bench claims lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -39,6 +41,10 @@ format: setup  ## rewrite the sources in the house style
 
 bench: setup  ## measure, and write docs/benchmarks.md
 	@$(BIN)/python -m bench
+
+claims: setup  ## docs/claims.md, page and figures from the full run in RUN, as far as it went
+	@$(BIN)/omen reproduce all --scale full --data $(DATA) --out $(RUN) --engine none
+	@$(BIN)/python -m bench.claims $(RUN)
 
 # The lock is for any machine, so it names no index: each machine uses its own.
 lock: setup  ## renew requirements.lock from pyproject.toml

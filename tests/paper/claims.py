@@ -1,15 +1,9 @@
-"""Claims and verdicts, as the report has them, and measurements made here and now instead of from a sweep's table."""
+"""Measurements of the report's experiments made here and now instead of from a sweep's table."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from omen.report.experiments.results import InProcess
-from omen.report.ledger import Claim, Deviation, Measure, Measured, Measures, claims, ordered
-
-__all__ = ["TABLE", "Claim", "Deviation", "Measure", "Measured", "Measures", "claims", "in_process", "ordered"]
-
-TABLE = Path(__file__).parents[2] / "docs" / "claims.csv"
+from omen.report.ledger import Measure, Measures
 
 
 def in_process(measures: Measures, found: InProcess) -> Measures:

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from .claims import claims
+from omen.report.ledger import claims
 
 
 @pytest.fixture

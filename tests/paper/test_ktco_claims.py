@@ -1,4 +1,4 @@
-"""K01-K23, at sizes that take seconds. At the paper's own: python -m tests.paper.measure, docs/claims.md."""
+"""K01-K23, at sizes that take seconds. At the paper's own: `omen reproduce`, docs/claims.md."""
 
 # ruff: noqa: N802 - claims are called what the table calls them
 

@@ -1,6 +1,6 @@
-"""S01-S28 at the paper's own size, one workload. More, and all variants: python -m tests.paper.measure, docs/claims.md.
+"""S01-S28 at the paper's own size, one workload. More, and all variants: `omen reproduce`, docs/claims.md.
 
-S16-S19 are ratios of times: no test holds them, `python -m bench mend` measures them.
+S16-S19 are ratios of times: no test holds them, `omen reproduce` and `python -m bench mend` measure them.
 """
 
 # ruff: noqa: N802 - claims are called what the table calls them

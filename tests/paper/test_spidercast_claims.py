@@ -18,5 +18,5 @@ LARGE = {f"{claim}{letter}" for claim in ("P18", "P19") for letter in "bcdef"}
 @pytest.mark.parametrize("claim_id", spidercast.MEASURES)
 def test_claim(claim_id: str, compare: Compare) -> None:
     if claim_id in LARGE:
-        pytest.skip("its size is measured by `python -m tests.paper.measure spidercast`")
+        pytest.skip("its size is for `omen reproduce spidercast --scale full`")
     compare(spidercast, claim_id)

@@ -115,6 +115,19 @@ def test_a_replay_cell_tells_what_each_round_changed() -> None:
     assert before[1:] == links[:-1]
 
 
+@pytest.mark.parametrize("system", ["shadow", "omen", "spidercast"])
+def test_a_replay_cell_looks_at_diameters_on_the_way(system: str) -> None:
+    found = run_cell(Cell("replay", TINY, system, settings=pairs({"rounds": 6, "diameters_every": 2})))
+    assert not found.error
+    assert found.series["looked_after"] == [2.0, 4.0, 6.0]
+    assert found.values["looks"] == 3
+    assert found.values["max_diameter_mean"] == sum(found.series["looked_max_diameter"]) / 3
+    assert found.values["start_avg_degree"] > 0
+    assert ("simulated_s" in found.values) == (system != "shadow")
+    if system != "shadow":
+        assert found.values["messages_an_event"] == pytest.approx(sum(found.series["messages"]) / 6)
+
+
 def test_rebuild_and_backups_cells_measure_what_their_names_say() -> None:
     rebuilt = run_cell(Cell("rebuild", TINY, "low-oda", settings=pairs({"rounds": 8, "every": 2})))
     assert rebuilt.values["looks"] == 4
@@ -210,6 +223,14 @@ def test_two_sweeps_do_not_write_to_one_folder(tmp_path: Path) -> None:
     table = SweepTable(tmp_path / "s")
     with table.opened(), pytest.raises(CannotWrite, match="another sweep"):
         engine.sweep([], tmp_path / "s", "local")
+
+
+def test_what_there_is_can_be_reported_while_a_sweep_is_under_way(tmp_path: Path) -> None:
+    cells = grid_of(run={"algorithm": "gm"})
+    engine.sweep(cells[:1], tmp_path, "local")
+    with SweepTable(tmp_path).opened():
+        found = engine.sweep(cells, tmp_path, "none")
+    assert [one.cell for one in found.results] == list(cells[:1])
 
 
 def test_a_folder_that_is_not_a_sweeps_is_left_alone(tmp_path: Path) -> None:

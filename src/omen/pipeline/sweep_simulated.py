@@ -49,11 +49,14 @@ def measure_views(cell: Cell, interests: Interests) -> tuple[dict[str, float], d
     return values, {"round": [float(mark) for mark in marks], "view_mean": means, "views": ordered}
 
 
-def measure_lives(cell: Cell, interests: Interests) -> tuple[dict[str, float], dict[str, list[float]]]:
+def measure_lives(
+    cell: Cell, interests: Interests, part_above: bool = False
+) -> tuple[dict[str, float], dict[str, list[float]]]:
     """SpiderCast while nodes are up and down for exponential times, with new interests when they come back (its 3.8).
 
     Events come at their own times, whatever is still under way. Five snapshots, which leave out nodes of less than two
-    seconds, as the paper's do. Nodes leave in good order, so that a leave has messages of its own.
+    seconds, as the paper's do. Nodes leave in good order, so that a leave has messages of its own. `part_above`: as
+    SpiderConfig has it.
     """
     from omen.protocol.events import SECOND
     from omen.protocol.spidercast.config import SpiderConfig, coverage
@@ -68,7 +71,8 @@ def measure_lives(cell: Cell, interests: Interests) -> tuple[dict[str, float], d
     drawn_from = Distribution(spec.topics, Popularity.parse(spec.popularity), Sizes.parse(spec.sizes))
     trace = lifetimes(interests, mean_up, mean_up / 4, duration, spec.seed, drawn_from, graceful=True)
     world = World(spec.seed, Network(latency=uniform(500, 2_000), detection=uniform(20_000, 100_000)))
-    config = SpiderConfig(coverage(int(options.get("kg", 3)), int(options.get("kr", 0))))
+    asked = coverage(int(options.get("kg", 3)), int(options.get("kr", 0)))
+    config = SpiderConfig(asked, part_above=part_above)
     spiders = Spiders(world, config, Membership(spec.seed))
     spiders.set_up(interests)
     world.run_until(SETTLING_S * SECOND)

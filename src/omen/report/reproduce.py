@@ -20,7 +20,7 @@ from omen.report.experiments.papers import PAPERS, Paper
 from omen.report.experiments.results import NotRun, Results, Stored
 from omen.report.figures import Drawing, draw
 from omen.report.ledger import Entry, Measured, claims, judge, ledger_columns, summary_line
-from omen.report.ledger_text import Table, ledger_lines
+from omen.report.ledger_text import Beside, Table, Work, ledger_lines
 from omen.report.versions import machine, versions
 from omen.tables import write_table, write_text
 
@@ -34,7 +34,7 @@ class Reproduction:
     entries: tuple[Entry, ...]
     drawings: tuple[Drawing, ...]
     beyond: tuple[Drawing, ...]
-    tables: Mapping[str, tuple[Table, ...]]
+    beside: Mapping[str, Beside]
     about: dict[str, Any]
     failed: int
 
@@ -86,7 +86,7 @@ def reproduce(request: Request, tell: Tell | None = None) -> Reproduction:
         tuple(entries),
         tuple(drawings),
         tuple(more),
-        {paper.name: tuple(tables_there_are(paper, found, effort)) for paper, effort in pairs},
+        {paper.name: _beside(paper, found, effort) for paper, effort in pairs},
         _about(request, swept, time.monotonic() - started),
         len(swept.failed),
     )
@@ -129,6 +129,16 @@ def tables_there_are(paper: Paper, found: Results, effort: Any) -> Iterator[Tabl
         yield from paper.tables(found, effort)
 
 
+def _beside(paper: Paper, found: Stored, effort: Any) -> Beside:
+    declared = list(dict.fromkeys(paper.cells(effort)))
+    there = [found.found[cell] for cell in declared if cell in found.found]
+    done = [one for one in there if one.ok]
+    work = Work(
+        len(done), len(declared), len(there) - len(done), sum(one.seconds for one in done), paper.sampled(effort)
+    )
+    return Beside(work, tuple(tables_there_are(paper, found, effort)))
+
+
 def _about(request: Request, swept: Swept, seconds: float) -> dict[str, Any]:
     return {
         "papers": list(request.papers),
@@ -153,7 +163,7 @@ def write_reproduction(out: str | Path, found: Reproduction) -> list[Path]:
     folder = Path(out)
     written = [folder / "claims.csv"]
     write_table(written[0], ledger_columns(found.entries))
-    write_text(folder / "claims.md", ledger_lines(found.entries, _made(found), found.tables))
+    write_text(folder / "claims.md", ledger_lines(found.entries, _made(found), found.beside))
     try:
         for drawing in (*found.drawings, *found.beyond):
             written += draw(folder / "figures", drawing)

@@ -29,7 +29,10 @@ SCALES = ("quick", "full")
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's experiments. `effort(scale, inputs)` says at which sizes, and on what data."""
+    """A paper's experiments. `effort(scale, inputs)` says at which sizes, and on what data.
+
+    `sampled` says what is not run whole, with the claims' ids.
+    """
 
     name: str
     effort: Callable[[str, Inputs], Any]
@@ -39,6 +42,7 @@ class Paper:
     drawings: Sequence[Callable[[Results, Any], Drawing]]
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda effort: {}
     tables: Callable[[Results, Any], Iterable[Table]] = lambda found, effort: ()
+    sampled: Callable[[Any], str] = lambda effort: ""
 
 
 def _fixed(**efforts: Any) -> Callable[[str, Inputs], Any]:
@@ -75,6 +79,7 @@ PAPERS: dict[str, Paper] = {
             shadows.DEVIATIONS,
             shadows_figures.DRAWINGS,
             tables=shadows_figures.tables,
+            sampled=shadows.sampled,
         ),
         Paper(
             "omen",
@@ -85,6 +90,7 @@ PAPERS: dict[str, Paper] = {
             omen_figures.DRAWINGS,
             omen.stand_ins,
             omen.tables,
+            omen.sampled,
         ),
         Paper(
             "spidercast",

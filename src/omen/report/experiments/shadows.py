@@ -176,6 +176,11 @@ def cells(effort: Effort) -> list[Cell]:
     return list(dict.fromkeys(wanted))
 
 
+def sampled(effort: Effort) -> str:
+    every = effort.rebuilt_every
+    return f"Low-ODA built anew around one in {every} of {effort.rounds} rounds (S12, S13, S16-S19, S22, S23, S26)"
+
+
 @dataclass(frozen=True)
 class History:
     """What a case came to, a value a round."""
