@@ -99,6 +99,7 @@ def _draw(out: str, grid: Any, swept: Swept) -> list[str]:
 def _tell_failures(swept: Swept) -> None:
     if not swept.failed:
         return
-    say(f"{len(swept.failed)} cells failed; the first of them:")
+    count = len(swept.failed)
+    say(f"{count} {'cell' if count == 1 else 'cells'} failed{'; the first of them' if count > SHOWN_FAILURES else ''}:")
     for one in swept.failed[:SHOWN_FAILURES]:
         say(f"  {one.cell.name} on {one.cell.workload.folder or one.cell.workload.nodes}: {one.error}")

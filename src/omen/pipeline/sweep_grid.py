@@ -41,6 +41,7 @@ TOP_KEYS = ("name", "seeds", "workload", "run", "figure")
 SYNTHETIC_KEYS = ("nodes", "topics", "popularity", "sizes")
 FIGURE_KEYS = ("name", "title", "x", "y", "by", "where")
 MOST_CELLS = 1_000_000
+_A = {"algorithm": "an algorithm", "system": "a system"}
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ def _cells(table: Mapping[str, Any], workloads: Sequence[WorkloadSpec], folder: 
             if key not in options and key not in known:
                 takes = ", ".join([*sorted(options), *known])
                 raise InvalidInput(f"run of {name}: there is no {key!r}{suggest(key, [*options, *known])} ({takes})")
+            if key not in options:
+                _check_setting(f"run of {name}: {key}", given[key], known[key])
         for values in product(*given.values()):
             one = dict(zip(given, values, strict=True))
             if "trace" in one:
@@ -149,6 +152,19 @@ def _cells(table: Mapping[str, Any], workloads: Sequence[WorkloadSpec], folder: 
             told = pairs({key: value for key, value in one.items() if key in options})
             settings = pairs({key: value for key, value in one.items() if key not in options})
             yield from (Cell(kind, workload, name, told, settings) for workload in workloads)
+
+
+def _check_setting(what: str, values: Sequence[Any], default: Any) -> None:
+    """A setting is of the kind its default is of; counts and times are not negative."""
+    words = "true or false" if isinstance(default, bool) else "a text"
+    for value in values:
+        if isinstance(default, (bool, str)):
+            fits = isinstance(value, type(default))
+        else:
+            words = "a number, 0 or more" if isinstance(default, float) else "a whole number, 0 or more"
+            fits = isinstance(value, (int, type(default))) and not isinstance(value, bool) and value >= 0
+        if not fits:
+            raise InvalidInput(f"{what} must be {words}, not {value!r}")
 
 
 def _kind_of(table: Mapping[str, Any]) -> tuple[str, str]:
@@ -159,7 +175,7 @@ def _kind_of(table: Mapping[str, Any]) -> tuple[str, str]:
     if kind not in KINDS:
         raise InvalidInput(f"there is no kind of run {kind!r}{suggest(kind, KINDS)} (there are {', '.join(KINDS)})")
     if KINDS[kind].runs != words[0]:
-        raise InvalidInput(f"a run of kind {kind!r} names a {KINDS[kind].runs}, not a {words[0]}")
+        raise InvalidInput(f"a run of kind {kind!r} names {_A[KINDS[kind].runs]}, not {_A[words[0]]}")
     return kind, words[0]
 
 
@@ -185,7 +201,7 @@ def _figure(table: Mapping[str, Any], place: int) -> FigureSpec:
     for key in ("x", "y"):
         if not isinstance(table.get(key), str):
             raise InvalidInput(f"a figure needs {key}: the name of a column")
-    by = tuple(str(one) for one in _listed(table.get("by", [])))
+    by = tuple(str(one) for one in _listed(table["by"])) if "by" in table else ()
     where = table.get("where", {})
     if not isinstance(where, Mapping):
         raise InvalidInput("where of a figure is a table of settings and their values")
@@ -203,6 +219,8 @@ def _refuse_unknown(table: Mapping[str, Any], known: Sequence[str], what: str) -
 
 def _listed(value: Any) -> list[Any]:
     values = value if isinstance(value, list) else [value]
+    if not values:
+        raise InvalidInput("a list stands for each of its values; an empty one leaves nothing to run")
     for one in values:
         if not isinstance(one, (int, float, str, bool)):
             raise InvalidInput(f"{one!r} is no number, text, or list of these")
