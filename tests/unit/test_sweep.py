@@ -281,3 +281,14 @@ def test_a_figure_of_no_column_is_refused(tmp_path: Path, capsys: pytest.Capture
     )
     assert run("sweep", tmp_path / "g.toml", "--engine", "local", "--figures", "--out", tmp_path / "s") == 2
     assert "did you mean 'nodes'" in capsys.readouterr().err
+
+
+def test_a_slow_first_cell_is_forgotten_in_the_time_left() -> None:
+    cells = [Cell("design", WorkloadSpec(16, 6, "uniform", "2", seed), "gm") for seed in range(200)]
+    told: list[float] = []
+    state = engine._State(cells, 0, lambda progress: told.append(progress.left_s or 0.0))
+    state.note([CellResult(cells[0], {}, {}, 60.0)], 1)
+    state.note([CellResult(cell, {}, {}, 0.01) for cell in cells[1:100]], 1)
+    assert told[0] > 1000
+    assert told[1] == pytest.approx(100 * 0.01, rel=0.5)
+    assert len(state.next_bundle()) > 1
