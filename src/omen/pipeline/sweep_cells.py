@@ -11,8 +11,10 @@ from typing import Any
 Value = int | float | str | bool
 Pairs = tuple[tuple[str, Value], ...]
 
-FORMAT = 2
-"""Part of a cell's name. Raised where the same cell would be measured otherwise: old results are then not reused."""
+FORMATS = {"replay": 2, "lives": 2}
+"""By kind, 1 for all others. Part of a cell's name: raised where the same cell would be measured otherwise, so that old
+results are not reused.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Cell:
 
     @property
     def id(self) -> str:
-        words = json.dumps([FORMAT, self.to_plain()], sort_keys=True, separators=(",", ":"))
+        words = json.dumps([FORMATS.get(self.kind, 1), self.to_plain()], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(words.encode()).hexdigest()[:20]
 
     def to_plain(self) -> dict[str, Any]:
