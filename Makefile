@@ -26,8 +26,10 @@ test: setup  ## all tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it; what fails is shrunk
-	@$(BIN)/omen simulate --search --seeds 0..299 --workers $(WORKERS)
-	@$(BIN)/omen simulate --search --worlds beyond --seeds 0..99 --workers $(WORKERS)
+	@status=0; \
+	$(BIN)/omen simulate --search --seeds 0..299 --workers $(WORKERS) || status=1; \
+	$(BIN)/omen simulate --search --worlds beyond --seeds 0..99 --workers $(WORKERS) || status=1; \
+	exit $$status
 
 lint: setup  ## style, types and the direction of imports
 	@$(BIN)/ruff check .

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 from bench.measure import Row
+from omen.sim.search import kept_rows
 
 
 def count_searches(arguments: argparse.Namespace) -> list[Row]:
@@ -17,7 +17,7 @@ def count_searches(arguments: argparse.Namespace) -> list[Row]:
 
 
 def _count(name: str, path: Path) -> Row:
-    worlds = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    worlds = [row for _, row in kept_rows(path)]
     healed = sorted(world["restored_s"] for world in worlds)
     spent = sum(world["seconds"] for world in worlds)
     details: dict[str, Any] = {

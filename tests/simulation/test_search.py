@@ -17,7 +17,7 @@ from omen.sim.writing import write_scenario
 
 SPLITS = {
     "linked_losses_as_one": ("within", 17),
-    "redo_unconfirmed": ("within", 3),
+    "redo_unconfirmed": ("within", 8),
     "former_neighbours_report": ("plain", 23),
     "links_agreed_by_both": ("within", 130),
 }
@@ -105,7 +105,32 @@ def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
     assert both[:2] == first
     assert [world.seed for world in both] == [0, 1, 2]
     assert keep.read_text().startswith(kept)
-    assert len(list(read_kept(keep, Search()))) >= 2
+    assert [world.seed for world in read_kept(keep, Search())] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("line", ["5", "null", "[]", '{"seed": 1}', "\xff"])
+def test_a_file_that_no_search_has_kept_is_refused(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep = tmp_path / "kept.jsonl"
+    keep.write_bytes(line.encode("latin-1") + b"\n")
+    assert main(["simulate", "--search", "--seeds", "0..0", "--keep", str(keep)]) == 2
+    assert "line 1 is" in capsys.readouterr().err
+
+
+def test_a_kept_world_with_fields_of_no_world_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep = tmp_path / "kept.jsonl"
+    list(run_worlds(Search(), range(1), keep=keep))
+    keep.write_text(keep.read_text().replace('"steps": ', '"steps": "x", "stops": '))
+    assert main(["simulate", "--search", "--seeds", "0..0", "--keep", str(keep)]) == 2
+    assert "is not what a search keeps" in capsys.readouterr().err
+
+
+def test_a_search_that_stops_at_failures_stops_at_a_kept_one(tmp_path: Path) -> None:
+    keep = tmp_path / "kept.jsonl"
+    list(run_worlds(Search(), range(1), keep=keep))
+    keep.write_text(keep.read_text().replace('"went_well": true', '"went_well": false'))
+    assert [world.seed for world in run_worlds(Search(), range(3), keep=keep, stop_at_first=True)] == [0]
 
 
 def test_worlds_are_the_same_in_processes_of_their_own() -> None:

@@ -209,3 +209,22 @@ def test_a_stranger_changes_no_label(message: Message) -> None:
     small._obey(1, small.cores[1].handle(Received(3, message), small.now))
     small.pass_time(SECOND)
     assert small.labels() == before
+
+
+def test_a_late_digest_of_an_earlier_life_costs_no_link() -> None:
+    small = Small(PATH)
+    small.pass_time(SECOND)
+    small._obey(2, small.cores[2].handle(Received(1, Check(0, 0, 1)), small.now))
+    assert small.cores[2].links.is_up(1)
+    assert small.cores[1].links.is_up(2)
+
+
+def test_a_link_to_a_life_that_never_began_is_given_up_by_both() -> None:
+    small = Small(PATH)
+    small.pass_time(SECOND)
+    small.cores[2].links.links[1].ref = Ref(1, 7, "")
+    small.pass_time(2 * PERIOD)
+    assert 1 in small.cores[2].links.links
+    small.pass_time(8 * PERIOD)
+    link = small.cores[2].links.links.get(1)
+    assert link is None or link.ref == small.cores[1].ref

@@ -82,6 +82,8 @@ def _search(arguments: argparse.Namespace, keep: Path | None, found: list[World]
     without = tuple(sorted(arguments.without or ()))
     looked_for = Search(arguments.worlds or DRAWS[0], without, find_kind(arguments.system).name)
     wanted = range(100) if arguments.seeds is None else arguments.seeds
+    if arguments.failures:
+        Path(arguments.failures).mkdir(parents=True, exist_ok=True)  # told now, not after an hour, if it cannot be
     with counting("worlds", len(wanted)) as count:
         for world in run_worlds(looked_for, wanted, arguments.workers or 1, keep, bool(arguments.stop)):
             found.append(world)
@@ -128,7 +130,8 @@ def _shrink(looked_for: Search, world: World, folder: Path) -> dict[str, Any]:
         small = shrink_world(looked_for, world)
     folder.mkdir(parents=True, exist_ok=True)
     whose = "" if looked_for.kind == SYSTEMS[0] else f"{looked_for.kind}-"
-    path = folder / f"{whose}{looked_for.draw}-{world.seed}.toml"
+    missing = "".join(f"-without-{remedy.replace('_', '-')}" for remedy in looked_for.without)
+    path = folder / f"{whose}{looked_for.draw}{missing}-{world.seed}.toml"
     path.write_text(write_scenario(small.scenario))
     replay = scenario_command(str(path), small.seed, looked_for.kind)
     nodes, events = len(small.scenario.nodes), len(small.scenario.events)

@@ -219,14 +219,14 @@ class PieceLabels:
     def on_check(self, sender: NodeId, message: Check) -> None:
         """A neighbour's digest. One that has a link this node knows nothing of is told so.
 
-        A link to a life that the neighbour has not begun was made by a message that lied: neither end has it, then.
+        One of an earlier life than the link's came late, or the link is to a life that never began, by a message that
+        lied: that one is given up when no other digest comes for some periods.
         """
         link = self._links.links.get(sender)
         if link is None:
             self._out.send(Ref(sender, message.incarnation, ""), LinkClose(self._book.ref.incarnation))
             return
-        if link.ref.incarnation > message.incarnation:
-            self._links.close(sender)
+        if message.incarnation < link.ref.incarnation:
             return
         self._checked_in[sender] = self._period
         known = self._book.known.get(sender)

@@ -123,7 +123,7 @@ class Requests:
 
     def _counts_on_fading(self, request: Arrive) -> bool:
         """Of two neighbours that give the same topic up at once each repair counts on the other: the higher waits."""
-        if request.event.kind != "drop":
+        if request.event.kind != "drop" or not self._ring.members:
             return False
         dropped = frozenset(request.dropped)
         lower = [node for node in self._links.links if node < self._book.id]

@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -65,6 +66,7 @@ class World:
     end_s: float
     seconds: float
     complaints: tuple[str, ...] = ()
+    raised: str = ""
 
 
 def run_scenario_once(scenario: Scenario, seed: int, kind: str = "omen", hasty: bool = False) -> Outcome:
@@ -79,8 +81,9 @@ def run_world(search: Search, seed: int) -> World:
         with time_limit(PATIENCE_S):
             outcome = run_scenario_once(scenario, seed, search.kind)
     except Exception as error:  # a bug is what is looked for, of whatever sort
-        complaint = f"raised {type(error).__name__}: {error}"
-        return World(seed, False, False, len(scenario.events), 0, 0, 0, 0, time.process_time() - started, (complaint,))
+        spent, raised = time.process_time() - started, type(error).__name__
+        complaints = (f"raised {raised}: {error}",)
+        return World(seed, False, False, len(scenario.events), 0, 0, 0, 0, spent, complaints, raised)
     return World(
         seed,
         outcome.went_well and outcome.settled,
@@ -124,7 +127,12 @@ def run_worlds(
 ) -> Iterator[World]:
     """All worlds, those first that `keep` has already; with `stop_at_first` none after one that failed."""
     before = {world.seed: world for world in read_kept(keep, search)} if keep is not None else {}
-    yield from (before[seed] for seed in seeds if seed in before)
+    if keep is not None:
+        _begin_line(keep)
+    known = [before[seed] for seed in seeds if seed in before]
+    yield from known
+    if stop_at_first and not all(world.went_well for world in known):
+        return
     todo = [seed for seed in seeds if seed not in before]
     for world in _run(search, todo, workers):
         if keep is not None:
@@ -161,17 +169,20 @@ def _leave_interrupts_to_the_parent() -> None:
 
 
 def shrink_world(search: Search, world: World) -> Shrunk:
-    """The smallest world found that fails in the same way: a split by a split, anything else by anything.
+    """The smallest world found that fails in the same way: split, raised the same sort of error, or any other way.
 
     With less patience than worlds are given otherwise, if that comes to the same.
     """
+    patience = PATIENCE_S if world.raised else min(PATIENCE_S, 10 + 5 * world.seconds)
 
     def fails(scenario: Scenario, seed: int) -> bool:
         try:
-            with time_limit(PATIENCE_S):
+            with time_limit(patience):
                 outcome = run_scenario_once(scenario, seed, search.kind, hasty=True)
-        except Exception:
-            return not world.split
+        except Exception as error:
+            return type(error).__name__ == world.raised
+        if world.raised:
+            return False
         return is_split(outcome) if world.split else not outcome.went_well or not outcome.settled
 
     scenario = search.scenario(world.seed)
@@ -186,20 +197,42 @@ def shrink_world(search: Search, world: World) -> Shrunk:
 
 
 def read_kept(path: Path, search: Search) -> Iterator[World]:
-    """The worlds a search has kept; a last line that was cut off is left out."""
+    """The worlds a search has kept."""
+    asked = json.loads(json.dumps(asdict(search)))
+    for number, row in kept_rows(path):
+        if row.pop("search", None) != asked:
+            raise InvalidInput(f"{path}: line {number} is of another search; give each a file of its own")
+        try:
+            yield msgspec.convert(row, World)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"{path}: line {number} is not what a search keeps: {error}") from None
+
+
+def kept_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What a file of kept worlds holds, by line; a line that was cut off when the search was killed is left out."""
     if not path.exists():
         return
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if row.pop("search", None) != json.loads(json.dumps(asdict(search))):
-            raise InvalidInput(f"{path}: line {number} is of another search; give each a file of its own")
-        row["complaints"] = tuple(row["complaints"])
-        yield World(**row)
+        except UnicodeDecodeError:
+            row = None
+        if not isinstance(row, dict):
+            raise InvalidInput(f"{path}: line {number} is not what a search keeps")
+        yield number, row
+
+
+def _begin_line(path: Path) -> None:
+    """So that nothing is added to a line that was cut off; and so that a file that cannot be written is told now."""
+    with path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
 
 
 def _keep(path: Path, search: Search, world: World) -> None:
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"search": asdict(search), **asdict(world)}) + "\n")
