@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from omen.pipeline.sweep_bounds import fewest_links
+from omen.pipeline.sweep_cells import Cell, CellResult
 from omen.report import beyond
 from omen.report.experiments.results import InProcess
 from omen.report.figures import Drawing
@@ -33,6 +36,20 @@ def test_no_algorithm_needs_fewer_links_than_the_fewest_or_than_the_bound(drawin
             assert line.x == sizes
             assert min(line.y) >= 1
     assert max(exact.lines[0].y) < 1.5, "GM is near the least"
+
+
+def test_an_instance_that_one_cell_did_not_solve_is_left_out_of_all_lines() -> None:
+    @dataclass
+    class Given:
+        def of(self, *cells: Cell) -> CellResult:
+            (cell,) = cells
+            unsolved = cell.kind == "optimum" and (cell.workload.seed, cell.name) == (1, "gm")
+            values = {"proven": 0.0} if unsolved else {"proven": 1.0, "to_least": 1.0 + cell.workload.seed}
+            return CellResult(cell, values | {"to_bound": 2.0}, {})
+
+    exact = beyond.BEYOND.drawings[0](Given(), "quick").panels[0]
+    seeds = [1.0 + seed for seed in beyond.SMALL_SEEDS if seed != 1]
+    assert {line.y for line in exact.lines} == {(sum(seeds) / len(seeds),) * len(beyond.SMALL_NODES)}
 
 
 def test_meshes_cost_more_links_than_overlays_that_survive_as_much(drawings: dict[str, Drawing]) -> None:
