@@ -257,7 +257,7 @@ def test_every_command_of_python_is_one_its_module_takes(command: Command) -> No
 
 def test_every_target_of_the_makefile_calls_omen_as_it_can_be_called() -> None:
     makefile = (ROOT / "Makefile").read_text().replace("$(WORKERS)", "2")
-    called = re.findall(r"\$\(BIN\)/omen (.*)$", makefile, re.MULTILINE)
+    called = re.findall(r"\$\(BIN\)/omen ([^;|\\\n]+)", makefile)
     assert len(called) >= 4
     for line in called:
         parse(shlex.split(line))
