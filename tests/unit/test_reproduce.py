@@ -71,11 +71,11 @@ def test_nothing_is_run_where_only_a_report_is_asked_for(tmp_path: Path, capsys:
 
 def test_the_readme_and_the_ledger_it_shows_agree() -> None:
     root = Path(__file__).parents[2]
-    with (root / "docs" / "reproduction" / "claims.csv").open(newline="") as file:
+    with (root / "docs" / "claims.csv").open(newline="", encoding="utf-8") as file:
         counts = Counter(row["verdict"] for row in csv.DictReader(file))
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     measured = sum(counts.values()) - counts["not run at this scale"]
-    ledger = (root / "docs" / "reproduction" / "claims.md").read_text(encoding="utf-8")
+    ledger = (root / "docs" / "claims.md").read_text(encoding="utf-8")
     assert f"{sum(counts.values())} claims: {told}." in ledger
     shown = told.removesuffix(f", {counts['not run at this scale']} not run at this scale")
     readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
