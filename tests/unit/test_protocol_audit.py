@@ -122,6 +122,25 @@ def test_a_split_that_nobody_was_told_of_is_mended_within_two_periods() -> None:
     assert any(isinstance(message, Propose) for _, _, _, message in small.sent)
 
 
+def test_topics_in_pieces_are_counted_while_they_are_and_no_longer() -> None:
+    small = Small(PATH)
+
+    def split() -> int:
+        return sum(core.audit.rendezvous.count_split() for core in small.cores.values())
+
+    small.pass_time(2 * PERIOD)
+    assert split() == 0
+    small.drop(2, 3)
+    seen = 0
+    for _ in range(200):
+        small.pass_time(PERIOD // 100)
+        seen = max(seen, split())
+    assert seen == 1
+    small.pass_time(3 * PERIOD)
+    assert len(set(small.labels().values())) == 1
+    assert split() == 0
+
+
 def test_while_all_is_well_there_is_one_digest_a_link_and_a_period_and_reports_in_short() -> None:
     small = Small(PATH, topics=5)
     small.pass_time(3 * PERIOD)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+import pytest
+
 from neighbourhood import TOPIC, Neighbourhood
+from omen.net.settings import LIVE
+from omen.protocol.config import Dissemination
 from omen.protocol.publications import Announce, Publication, Pull
 from omen.protocol.windows import OVERHEAD
 
@@ -33,6 +38,71 @@ def test_windows_are_bounded_by_count_bytes_and_age() -> None:
     publish_many(nodes, 1, 30)
     nodes.run(75 * SECOND)
     assert kept(nodes, 1) == kept(nodes, 2) == 0
+
+
+@pytest.mark.parametrize(("settings", "seconds"), [(Dissemination(), 12), (LIVE.dissemination, 61)])
+def test_a_hole_that_nobody_can_fill_is_given_up_in_the_time_the_manual_says(
+    settings: Dissemination, seconds: int
+) -> None:
+    nodes = Neighbourhood([(1, 2)], **(asdict(settings) | {"window_count": 3}))
+    publish_many(nodes, 1, 1)
+    nodes.run(1 * SECOND)
+    nodes.drops = lambda sender, to, message: True
+    publish_many(nodes, 1, 5)
+    nodes.drops = NEVER
+    nodes.run((seconds - 2) * SECOND)
+    assert nodes.sequences(2, 1) == [1]
+    nodes.run(4 * SECOND)
+    assert nodes.sequences(2, 1) == [1, -2, -3, 4, 5, 6]
+
+
+def test_all_windows_together_are_bounded_too_and_the_largest_gives_way_first() -> None:
+    each = OVERHEAD + 129
+    busy, calm = TOPIC, TOPIC + 1
+    nodes = Neighbourhood([(1, 2)], windows_bytes=100 * each)
+    for node in (1, 2):
+        nodes.want(node, (busy, calm))
+    for number in range(300):
+        nodes.publish(1, bytes(100), busy)
+        if number % 30 == 0:
+            nodes.publish(1, bytes(100), calm)
+        nodes.run(2)
+    for node in (1, 2):
+        assert kept(nodes, node, calm) == 10
+        assert 80 <= kept(nodes, node, busy) <= 90
+        assert nodes.sequences(node, 1, topic=busy) == list(range(1, 301))
+    nodes.want(2, (calm,))
+    nodes.want(2, (busy, calm))
+    nodes.run(5 * SECOND)
+    publish_many(nodes, 1, 200, bytes(100))
+    assert kept(nodes, 2, calm) == 10
+    assert 80 <= kept(nodes, 2, busy) <= 90
+
+
+def test_more_publishers_than_there_is_room_for_lose_nothing_and_are_counted() -> None:
+    nodes = Neighbourhood([(1, 5), (2, 5), (3, 5), (4, 5), (5, 6)], streams=2)
+    for _ in range(6):
+        for publisher in (1, 2, 3, 4):
+            nodes.publish(publisher)
+            nodes.run(50)
+    nodes.run(20 * SECOND)
+    for publisher in (1, 2, 3, 4):
+        assert nodes.sequences(6, publisher) == [1, 2, 3, 4, 5, 6]
+    assert nodes.parts[6].parked > 20
+    assert len(nodes.parts[6].carried[TOPIC].streams) == 2
+    nodes.run(200 * SECOND)
+    assert not nodes.parts[6].carried[TOPIC].parked
+
+
+def test_a_publisher_that_made_way_is_still_known_when_its_topic_is_taken_up_again() -> None:
+    nodes = Neighbourhood([(1, 3), (2, 3)], streams=1)
+    for publisher in (1, 2):
+        publish_many(nodes, publisher, 3)
+    nodes.want(3, ())
+    nodes.run(1 * SECOND)
+    nodes.want(3, (TOPIC,))
+    nodes.run(20 * SECOND)
+    assert sorted(nodes.sequences(3, 1)) == sorted(nodes.sequences(3, 2)) == [1, 2, 3]
 
 
 def test_what_waits_for_its_turn_is_bounded_too_and_what_did_not_fit_comes_later() -> None:

@@ -37,7 +37,6 @@ class Comparing:
         pulling: Pulling,
         is_fresh: Callable[[Carried], bool],
         open_stream: Callable[[Carried, StreamKey, int, int, Time], Stream],
-        retired: Callable[[StreamKey], int],
     ) -> None:
         self.me = me
         self._settings = settings
@@ -45,7 +44,6 @@ class Comparing:
         self._pulling = pulling
         self._is_fresh = is_fresh
         self._open_stream = open_stream
-        self._retired = retired
         self.dirty: list[Stream] = []
         self.behind: set[NodeId] = set()
 
@@ -86,7 +84,8 @@ class Comparing:
         retell, longest = self._settings.retell_period, SELDOM * self._settings.announce_period
         unsettled: list[Stream] = []
         for stream in self.dirty:
-            if stream.key not in stream.carried.streams:
+            if stream.carried.streams.get(stream.key) is not stream:
+                stream.is_dirty = False
                 continue
             goes_on = stream.told_last != stream.last
             pause = retell if goes_on else min(retell << max(stream.rounds - 1, 0), longest)
@@ -197,7 +196,6 @@ class Comparing:
             stream.opened, stream.first, stream.last = mark.opened, start, start - 1
             for sequence in [sequence for sequence in stream.early if sequence < start]:
                 stream.take_early(sequence)
-        stream.silent_until = self._retired(key)
         if fresh and not carried.replays:
             stream.silent_until = max(stream.silent_until, mark.last)
         stream.judge()

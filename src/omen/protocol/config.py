@@ -25,6 +25,8 @@ class Dissemination:
     """Publications kept of each topic."""
     window_bytes: int = 1 << 20
     """Memory for them, a topic: payloads and what keeping them costs."""
+    windows_bytes: int = 32 << 20
+    """The same for all topics of a node together; above it the largest window loses its oldest."""
     window_age: Time = 60 * SECOND
     """How long they are kept. A publisher is forgotten after twice this silence."""
     largest_payload: int = 1 << 20

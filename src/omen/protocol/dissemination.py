@@ -20,6 +20,7 @@ from omen.protocol.comparing import ROUND, TIMER, Comparing
 from omen.protocol.config import Config
 from omen.protocol.events import Deliver, Multicast, NodeId, Output, Time, TimerKey, Topic
 from omen.protocol.messages import Ref
+from omen.protocol.numbering import Numbering
 from omen.protocol.outbox import Outbox
 from omen.protocol.publications import (
     HEADER_BYTES,
@@ -36,13 +37,11 @@ from omen.protocol.publications import (
 )
 from omen.protocol.pulling import LACK, Pulling
 from omen.protocol.tree import Tree
-from omen.protocol.windows import OVERHEAD, Carried, Stream
+from omen.protocol.windows import OVERHEAD, Carried, Room, Stream
 
 __all__ = ["TIMER", "Dissemination"]
 
 SWEEP = (TIMER, "sweep")
-PUBLISHED_AT_MOST = 1 << 16
-"""Topics on which a node goes on counting: a number used twice would be taken for a duplicate."""
 Neighbours = Mapping[NodeId, tuple[Ref, frozenset[Topic]]]
 
 
@@ -50,6 +49,7 @@ class Dissemination:
     """Part of a node. `in_use`: it was told of topics and links; until something is published nobody has to.
 
     `duplicates`: publications that came once more than needed. `impossible`: with a number nobody could have reached.
+    `parked`: how often a publisher made way for another, because a topic had too many.
     """
 
     def __init__(self, me: Ref, config: Config, out: Outbox, is_waiting: Callable[[Topic], bool]) -> None:
@@ -60,14 +60,14 @@ class Dissemination:
         self.in_use = False
         self.duplicates = 0
         self.impossible = 0
+        self.parked = 0
         self.carried: dict[Topic, Carried] = {}
+        self._room = Room(self._settings.windows_bytes, self.carried)
         self._streams: dict[StreamKey, Stream] = {}
         self._window_count = self._settings.window_count
         self._window_bytes = self._settings.window_bytes
         self._pulling = Pulling(self._settings, out, self.carried, self._flush)
-        self._comparing = Comparing(
-            me, self._settings, out, self._pulling, self._is_fresh, self._open_stream, self._settled_before
-        )
+        self._comparing = Comparing(me, self._settings, out, self._pulling, self._is_fresh, self._open_stream)
         self._behind = self._comparing.behind
         self._tree = Tree(self._settings, out, self._behind)
         self._neighbours: Neighbours = {}
@@ -75,7 +75,7 @@ class Dissemination:
         self._wanted: Iterable[Topic] = ()
         self._unlinked: list[Carried] = []
         self._replays: set[Topic] = set()
-        self._published: dict[Topic, tuple[int, Time, int]] = {}
+        self._numbers = Numbering(self._settings.window_age)
         self._retired: dict[StreamKey, tuple[int, Time]] = {}
         self._is_sweeping = False
 
@@ -116,21 +116,22 @@ class Dissemination:
 
     def _change_topics(self, topics: frozenset[Topic], wanted: frozenset[Topic], now: Time) -> None:
         for topic in [topic for topic in self.carried if topic not in topics]:
-            self._retire(self.carried.pop(topic), now)
+            self._retire(self.carried.pop(topic))
         for topic in sorted(topics):
             carried = self.carried.get(topic)
             if carried is None:
-                carried = self.carried[topic] = Carried(topic, self._settings, topic in wanted)
+                carried = self.carried[topic] = Carried(topic, self._settings, topic in wanted, self._room)
                 carried.replays = topic in self._replays
                 self._unlinked.append(carried)
             carried.is_wanted = topic in wanted
 
-    def _retire(self, carried: Carried, now: Time) -> None:
+    def _retire(self, carried: Carried) -> None:
         """A topic given up: should it be taken up again, nothing is delivered twice."""
+        self._room.left += carried.size
         self._replays.discard(carried.topic)
         self._unlinked = [other for other in self._unlinked if other is not carried]
-        for stream in carried.streams.values():
-            del self._streams[stream.key]
+        for stream in (*carried.streams.values(), *carried.parked.values()):
+            self._streams.pop(stream.key, None)
             self._retired[stream.key] = (stream.last, stream.heard)
         carried.streams.clear()
 
@@ -173,17 +174,21 @@ class Dissemination:
         return self._retired.get(key, (0, 0))[0]
 
     def _open_stream(self, carried: Carried, key: StreamKey, last: int, opened: int, heard: Time) -> Stream:
+        """A publisher to keep track of, from `last` on; one that had to make way goes on where it was."""
+        stream = carried.parked.pop(key, None)
+        if stream is None:
+            stream = Stream(carried, key, last, opened, heard)
+            stream.silent_until = self._settled_before(key)
         if len(carried.streams) >= self._settings.streams:
-            self._forget(min(carried.streams.values(), key=lambda stream: (stream.heard, stream.key)))
-        stream = self._streams[key] = carried.streams[key] = Stream(carried, key, last, opened, heard)
+            self.parked += 1
+            parked = carried.park(self._pulling.lacking)
+            del self._streams[parked.key]
+            self._pulling.lacking.pop(parked, None)
+        self._streams[key] = carried.streams[key] = stream
         if not self._is_sweeping:
             self._is_sweeping = True
             self._out.set_timer(SWEEP, self._settings.window_age // 6)
         return stream
-
-    def _forget(self, stream: Stream) -> None:
-        del self._streams[stream.key]
-        del stream.carried.streams[stream.key]
 
     def check_payload(self, payload: bytes) -> None:
         """Raises InvalidInput if this is more than one publication may carry."""
@@ -196,18 +201,13 @@ class Dissemination:
         self.check_payload(payload)
         carried = self.carried[topic]
         key = stream_key(topic, self._me.id, self._me.incarnation)
-        before, when, life = self._published.get(topic, (0, 0, 0))
+        sequence, opening = self._numbers.take(topic, self._me.incarnation, now)
         stream = self._streams.get(key)
         if stream is None:
-            stream = self._open_stream(carried, key, before, before + 1, now)
+            stream = self._open_stream(carried, key, sequence - 1, sequence, now)
             stream.is_own = True
-        opening = life != self._me.incarnation or now - when >= self._settings.window_age
-        sequence = before + 1
         if opening:
             stream.opened = sequence
-        if before == 0 and len(self._published) >= PUBLISHED_AT_MOST:
-            del self._published[next(iter(self._published))]
-        self._published[topic] = (sequence, now, self._me.incarnation)
         stream.last, stream.heard = sequence, now
         publication = make_publication(key, sequence, payload, opening)
         carried.keep(stream, publication, now)
@@ -221,7 +221,7 @@ class Dissemination:
 
     def last_published(self, topic: Topic) -> int:
         """The sequence of this node's newest publication on a topic; 0: none."""
-        return self._published.get(topic, (0, 0, 0))[0]
+        return self._numbers.last(topic)
 
     def receive(self, sender: NodeId, publication: Publication, now: Time) -> Sequence[Output]:
         """A publication came in; what is to be done, complete. Written for speed: one in sequence goes straight on."""
@@ -241,8 +241,10 @@ class Dissemination:
         carried.owners.append(stream)
         carried.numbers.append(sequence)
         carried.times.append(now)
-        carried.size += len(frame) + OVERHEAD
-        if carried.size > self._window_bytes or len(carried.times) > self._window_count:
+        size = len(frame) + OVERHEAD
+        carried.size += size
+        self._room.left -= size
+        if carried.size > self._window_bytes or len(carried.times) > self._window_count or self._room.left < 0:
             carried.make_room()
         to = carried.fanout.get(sender)
         if to is None:
@@ -261,10 +263,9 @@ class Dissemination:
         if not 0 < sequence <= HIGHEST_SEQUENCE:
             self.impossible += 1
             return
+        stream = stream or self._meet(publication, now)
         if stream is None:
-            stream = self._meet(publication, now)
-            if stream is None:
-                return
+            return
         if not stream.is_determined and publication.is_opening and not any(early < sequence for early in stream.early):
             stream.is_determined = True
             stream.opened, stream.first, stream.last = sequence, sequence, sequence - 1
@@ -287,9 +288,9 @@ class Dissemination:
         key, sequence = publication.key, publication.sequence
         if carried is None or key == stream_key(carried.topic, self._me.id, self._me.incarnation):
             return None
+        known = publication.is_opening or key in carried.parked
         stream = self._open_stream(carried, key, sequence - 1 if publication.is_opening else 0, sequence, now)
-        stream.is_determined = publication.is_opening
-        stream.silent_until = self._settled_before(key)
+        stream.is_determined = known
         return stream
 
     def _pass_on(self, stream: Stream, sender: NodeId, publication: Publication) -> None:
@@ -318,9 +319,8 @@ class Dissemination:
             carried.keep(stream, publication, now if is_new else stream.marked_time)
             stream.heard = max(stream.heard, now if is_new else stream.marked_time)
             if carried.is_wanted and sequence > stream.silent_until:
-                self._out.put(
-                    Deliver(carried.topic, stream.publisher, stream.incarnation, sequence, publication.payload)
-                )
+                said = Deliver(carried.topic, stream.publisher, stream.incarnation, sequence, publication.payload)
+                self._out.put(said)
         if moved:
             self._comparing.touch(stream)
         stream.judge()
@@ -335,14 +335,13 @@ class Dissemination:
                         self._comparing.hear(carried, sender, marks, compare, now)
             case Pull():
                 self._pulling.serve(sender, message, sender in self._behind, now)
-            case Prune(topic):
+            case Prune(topic) | Graft(topic):
                 carried = self.carried.get(topic)
                 if carried is not None and sender in carried.peers:
-                    self._tree.on_prune(carried, sender, now)
-            case Graft(topic):
-                carried = self.carried.get(topic)
-                if carried is not None and sender in carried.peers:
-                    carried.make_eager(sender)
+                    if type(message) is Prune:
+                        self._tree.on_prune(carried, sender, now)
+                    else:
+                        carried.make_eager(sender)
         self._pulling.send_pulls()
 
     def on_timer(self, key: TimerKey, now: Time) -> None:
@@ -359,8 +358,9 @@ class Dissemination:
         oldest = now - 2 * self._settings.window_age
         for carried in self.carried.values():
             carried.expire(now)
+            carried.parked = {key: stream for key, stream in carried.parked.items() if stream.heard > oldest}
         for stream in [stream for stream in self._streams.values() if stream.heard <= oldest and not stream.early]:
-            self._forget(stream)
+            del self._streams[stream.key], stream.carried.streams[stream.key]
         self._retired = {key: entry for key, entry in self._retired.items() if entry[1] > oldest}
         self._is_sweeping = bool(self._streams or self._retired)
         if self._is_sweeping:
@@ -377,12 +377,8 @@ class Dissemination:
             before = self._settled_before(stream.key)
             if stream.last > stream.silent_until or stream.silent_until <= before:
                 continue
-            stream.silent_until = before
-            for sequence in range(max(stream.first, before + 1), stream.last + 1):
-                kept = stream.recent.get(sequence)
-                if kept is not None:
-                    self._out.put(Deliver(topic, stream.publisher, stream.incarnation, sequence, kept.payload))
-            stream.judge()
+            for kept in stream.speak_from(before):
+                self._out.put(Deliver(topic, stream.publisher, stream.incarnation, kept.sequence, kept.payload))
 
     def on_behind(self, peer: NodeId) -> None:
         """No room on this link: what passes meanwhile is found missing when the two compare."""

@@ -1,7 +1,7 @@
 """What nodes say to each other about publications: the publications themselves, and what each of two neighbours has.
 
-A stream is what one life of a publisher says on one topic, numbered from 1. A run is a part of it without a silence as
-long as windows last: what comes before the first of a run is kept by nobody any more.
+A stream is what one life of a publisher says on one topic, numbered one after the other. A run is a part of it without
+a silence as long as windows last: what comes before the first of a run is kept by nobody any more.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ PLAIN, OPENING = 1, 2
 _HEADER = struct.Struct(">B20sQ")
 _KEY = struct.Struct(">QQI")
 HEADER_BYTES = _HEADER.size
-LARGEST_PAYLOAD = 1 << 20
-LONGEST_TOPIC_NAME = 255
 HIGHEST_SEQUENCE = 1 << 62
 """Far from where the next one would no longer fit into the wire form: what nobody can say, nobody may claim."""
 

@@ -68,7 +68,7 @@ class Pulling:
         """The timer: pull what did not come, and again what was pulled in vain."""
         self._is_armed = False
         for stream in list(self.lacking):
-            if stream.key in stream.carried.streams:
+            if stream.carried.streams.get(stream.key) is stream:
                 self._look_after(stream, now)
             else:
                 del self.lacking[stream]

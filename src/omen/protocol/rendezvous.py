@@ -86,6 +86,12 @@ class Rendezvous:
         for leader in [leader for leader, report in self.reports.items() if report.until <= now]:
             self._remove(leader)
 
+    def count_split(self) -> int:
+        """Topics that are reported in several pieces now; those whose leader says no more are not among them."""
+        now = self._clock()
+        gone = {leader for leader, report in self.reports.items() if report.until <= now}
+        return sum(len(leaders - gone) > 1 for leaders in self.leaders.values())
+
     def on_pieces(self, message: Pieces) -> None:
         """A leader's report: all of it, or that it is what it was."""
         leader = message.me.id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Container, Mapping
 
 from omen.protocol.config import Dissemination
 from omen.protocol.events import NodeId, Time, Topic
@@ -11,6 +12,8 @@ from omen.protocol.publications import Mark, Publication, StreamKey, read_key
 
 OVERHEAD = 300
 """Bytes that keeping one publication costs beside its frame, measured."""
+PARKED_AT_MOST = 4
+"""Of so many times the streams that a topic has room for, a node knows at least how far they are."""
 NOBODY = -1
 NEVER: Time = -(1 << 62)
 
@@ -126,11 +129,45 @@ class Stream:
             max(0, now - self.heard) // 1000,
         )
 
+    def speak_from(self, settled: int) -> list[Publication]:
+        """Be silent up to `settled` only: what is kept behind it, to be delivered now."""
+        self.silent_until = settled
+        self.judge()
+        numbers = range(max(self.first, settled + 1), self.last + 1)
+        return [self.recent[sequence] for sequence in numbers if sequence in self.recent]
+
+    def clear(self) -> None:
+        """Forget what neighbours have, and what came too early: only what is settled and kept counts."""
+        self.known.clear()
+        self.told.clear()
+        self.early.clear()
+        self.early_bytes = 0
+        self.pulling = NOBODY
+        self.judge()
+
     def forget_peer(self, peer: NodeId) -> None:
         self.known.pop(peer, None)
         self.told.pop(peer, None)
         if self.pulling == peer:
             self.pulled_at = 0
+
+
+class Room:
+    """The bytes that are `left` for the windows of all topics of a node together."""
+
+    __slots__ = ("_most", "_topics", "left")
+
+    def __init__(self, most: int, topics: Mapping[Topic, Carried]) -> None:
+        self.left = self._most = most
+        self._topics = topics
+
+    def make(self) -> None:
+        """The largest window gives way, its oldest publications first: more of them than needed, to do this seldom."""
+        while self.left < self._most // 32:
+            largest = max(self._topics.values(), key=lambda carried: carried.size)
+            if len(largest.times) < 2:
+                return
+            largest.shrink_to(largest.size - largest.size // 16)
 
 
 class Carried:
@@ -139,7 +176,7 @@ class Carried:
     `linked_at`: when this node was linked in the topic; None while it waits for that.
     """
 
-    def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool) -> None:
+    def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool, room: Room) -> None:
         self.topic = topic
         self.is_wanted = is_wanted
         self.replays = False
@@ -148,6 +185,7 @@ class Carried:
         self.eager: set[NodeId] = set()
         self.fanout: dict[NodeId, tuple[NodeId, ...]] = {}
         self.streams: dict[StreamKey, Stream] = {}
+        self.parked: dict[StreamKey, Stream] = {}
         # What is kept, the oldest first: of which stream, which sequence, since when. Three rows of what exists anyway,
         # for a tuple each would be looked at by every garbage collection.
         self.owners: deque[Stream] = deque()
@@ -157,6 +195,7 @@ class Carried:
         self.pruned_at: dict[NodeId, Time] = {}
         self.held = 0
         self._config = config
+        self._room = room
         self._pace: Stream | None = None
         self._pace_until: Time = -1
 
@@ -180,6 +219,22 @@ class Carried:
         self.eager.discard(peer)
         self.fanout.clear()
 
+    def park(self, lacking: Container[Stream]) -> Stream:
+        """Too many publishers: the one silent for longest is told of no more, but how far it is stays known."""
+
+        def order(stream: Stream) -> tuple[bool, bool, bool, Time, StreamKey]:
+            """Last those of which something is still to be said or to come."""
+            return (stream.is_own, stream in lacking, stream.is_dirty, stream.heard, stream.key)
+
+        stream = min(self.streams.values(), key=order)
+        del self.streams[stream.key]
+        stream.clear()
+        if stream.is_determined:
+            self.parked[stream.key] = stream
+            if len(self.parked) > PARKED_AT_MOST * self._config.streams:
+                del self.parked[next(iter(self.parked))]
+        return stream
+
     def pace(self, now: Time) -> Stream | None:
         """The stream the tree follows: of those that are active the lowest, so that all nodes agree on one.
 
@@ -198,13 +253,22 @@ class Carried:
         self.owners.append(stream)
         self.numbers.append(publication.sequence)
         self.times.append(time)
-        self.size += len(publication.frame) + OVERHEAD
-        if self.size > self._config.window_bytes or len(self.times) > self._config.window_count:
-            self.make_room()
+        size = len(publication.frame) + OVERHEAD
+        self.size += size
+        self._room.left -= size
+        self.make_room()
 
     def make_room(self) -> None:
-        config, times = self._config, self.times
-        while len(times) > 1 and (self.size > config.window_bytes or len(times) > config.window_count):
+        """Within the limits of this topic, and of all together."""
+        while len(self.times) > max(1, self._config.window_count):
+            self._drop_oldest()
+        self.shrink_to(self._config.window_bytes)
+        if self._room.left < 0:
+            self._room.make()
+
+    def shrink_to(self, size: int) -> None:
+        """The oldest go; the newest stays however large it is."""
+        while self.size > size and len(self.times) > 1:
             self._drop_oldest()
 
     def expire(self, now: Time) -> None:
@@ -216,6 +280,8 @@ class Carried:
     def _drop_oldest(self) -> None:
         stream, sequence = self.owners.popleft(), self.numbers.popleft()
         self.times.popleft()
-        self.size -= len(stream.recent.pop(sequence).frame) + OVERHEAD
+        size = len(stream.recent.pop(sequence).frame) + OVERHEAD
+        self.size -= size
+        self._room.left += size
         if sequence >= stream.first:
             stream.first = sequence + 1
