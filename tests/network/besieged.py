@@ -42,6 +42,7 @@ HONEST = ("ann", "bob", "cid")
 TOPIC = "tea"
 MEMBERS = (*HONEST, "eve-*", "liar")
 TIGHT = Limits(
+    payload_bytes=1 << 19,
     frame_bytes=1 << 20,
     queue_bytes=2 << 20,
     urgent_queue_bytes=4 << 20,

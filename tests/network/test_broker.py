@@ -287,6 +287,41 @@ def test_an_application_that_is_too_slow_is_told_what_it_missed() -> None:
     go(test())
 
 
+def test_a_gap_of_a_slow_application_never_reaches_over_what_it_is_given() -> None:
+    async def test() -> None:
+        inbox = Inbox(Limits(inbox_messages=3))
+        said = [Message("tea", b"x", 5, 1, sequence) for sequence in range(1, 10)]
+        assert [inbox.put(message) for message in said[:4]] == [True, True, True, False]
+        taking = inbox.take()
+        items = [await anext(taking), await anext(taking)]
+        assert [inbox.put(message) for message in said[4:6]] == [True, False]
+        inbox.put_gap(Gap("tea", 5, 1, 7, 8, "window"))
+        inbox.put(said[8])
+        inbox.close()
+        items += [item async for item in taking]
+        assert items == [
+            *said[:3],
+            Gap("tea", 5, 1, 4, 4, "inbox"),
+            said[4],
+            Gap("tea", 5, 1, 6, 6, "inbox"),
+            Gap("tea", 5, 1, 7, 8, "window"),
+            Gap("tea", 5, 1, 9, 9, "inbox"),
+        ]
+        assert (inbox.gaps, inbox.overflowed) == (4, 3)
+
+    go(test())
+
+
+def test_what_an_application_was_too_slow_for_counts_as_a_gap_and_not_as_delivered() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea", limits=Limits(inbox_messages=3))) as ann:
+            for _ in range(5):
+                await ann.publish("tea", b"x")
+            assert (ann.delivered, ann.gaps, ann.inbox.overflowed) == (3, 1, 2)
+
+    go(test())
+
+
 def test_lives_grow_and_topics_have_the_same_key_everywhere() -> None:
     first, second = next_life(), next_life()
     assert second > first
@@ -303,7 +338,17 @@ def test_lives_grow_and_topics_have_the_same_key_everywhere() -> None:
         ("listen = '0.0.0.0:7070'", "say which one in `advertise`"),
         ("topics = 'tea'", "list of texts"),
         ("[protocol]\nresilience = 'three'", "protocol.resilience: must be a whole number"),
-        ("[protocol]\ngossip_period = 0", "number of seconds above 0"),
+        ("[protocol]\nresilience = 0", "protocol.resilience: must be a whole number, 1 or more, not 0"),
+        ("[protocol]\ngossip_period = 0", "number of seconds from 0.001"),
+        ("[protocol]\ngossip_period = 1e-9", "number of seconds from 0.001"),
+        ("[protocol]\naudit_period = nan", "protocol.audit_period: must be a number of seconds"),
+        ("[protocol]\naudit_period = inf", "protocol.audit_period: must be a number of seconds"),
+        ("[protocol]\nrho = nan", "protocol.rho: must be a number, 0 or more, not nan"),
+        ("[protocol.dissemination]\nwindow_count = 0", "protocol.dissemination.window_count: .* 1 or more"),
+        ("[protocol.dissemination]\nstreams = 0", "protocol.dissemination.streams: .* 1 or more"),
+        ("[limits]\njoin_timeout_s = inf", "limits.join_timeout_s: must be a number"),
+        ("[limits]\nframe_bytes = 100000", "less than the largest publication"),
+        ("[limits]\nframe_bytes = 2000000000", "limits.frame_bytes: 1073741824 at most"),
         ("engine = 'fast'", "one of soon, lazy, eager"),
         ("name = ", "not TOML"),
     ],

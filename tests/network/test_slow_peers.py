@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from omen.net.broker import Broker
 from omen.net.inbox import Gap, Message
 from omen.net.running import run
@@ -43,7 +45,9 @@ async def collect(broker: Broker, count: int) -> list[int]:
     return sequences
 
 
-def test_a_slow_reader_falls_behind_is_waited_for_no_longer_and_catches_up_in_order() -> None:
+def test_a_slow_reader_falls_behind_is_waited_for_no_longer_and_catches_up_in_order(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def test() -> None:
         async with asyncio.timeout(PATIENCE_S):
             async with Broker(config("ann")) as ann, Broker(config("bob", (ann.address,))) as bob:
@@ -53,10 +57,14 @@ def test_a_slow_reader_falls_behind_is_waited_for_no_longer_and_catches_up_in_or
                 for number in range(count):
                     await ann.publish("tea", number.to_bytes(4, "big") * 2500)
                 assert ann.driver.counts["links_behind"] >= 1
+                assert ann.behind == ["bob"]
+                assert "peer behind" in caplog.messages
                 pause(bob, reading=True)
                 assert await collect(bob, count) == list(range(1, count + 1))
                 assert bob.gaps == 0
+                assert ann.behind == []
 
+    caplog.set_level("INFO", "omen.node")
     run(test())
 
 

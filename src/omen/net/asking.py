@@ -10,17 +10,21 @@ from typing import Any
 from omen.net.names import split_address
 from omen.net.running import run
 
-LARGEST = 16 << 20
+LARGEST = 16 << 20  # of an answer
 
 
 async def fetch(address: str, path: str, timeout_s: float = 5.0) -> tuple[int, str]:
-    """Status and text of one page. Raises OSError or TimeoutError."""
+    """Status and text of one page. Raises OSError (also for an answer without end) or TimeoutError."""
     host, port = split_address(address)
     async with asyncio.timeout(timeout_s):
         reader, writer = await asyncio.open_connection(host, port)
         try:
             writer.write(f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode())
-            data = await reader.read(-1)
+            data = bytearray()
+            while part := await reader.read(1 << 16):
+                data += part
+                if len(data) > LARGEST:
+                    raise ConnectionError(f"{address}: an answer of more than {LARGEST} bytes")
         finally:
             writer.close()
     head, _, body = data.partition(b"\r\n\r\n")

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, assert_never
@@ -14,7 +15,6 @@ from omen.errors import InvalidInput, OmenError
 from omen.net.birth import Birth, Preset
 from omen.net.driver import Driver, ForApplication
 from omen.net.engine import is_compiled, load_engine, load_soon
-from omen.net.entrance import Entry
 from omen.net.guard import Guard
 from omen.net.hello import REVISION, Hello, Refused
 from omen.net.inbox import WINDOW, Gap, Inbox, Message
@@ -23,7 +23,7 @@ from omen.net.logs import Log
 from omen.net.names import join_address, next_life, topic_key
 from omen.net.serving import serve_pages
 from omen.net.settings import NodeConfig
-from omen.net.state import begun_at, last_life, write_state
+from omen.net.state import last_life, write_state
 from omen.protocol import events
 from omen.protocol.circle import place_of
 from omen.protocol.messages import Ref
@@ -69,8 +69,6 @@ class Broker:
         self.names: dict[int, str] = {}
         self.delivered = 0
         self.published = 0
-        self.gaps = 0
-        self.pieces_split = 0
         self.log = Log(self.name)
         self.guard: Guard | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -108,6 +106,16 @@ class Broker:
         return self._has_arrived and not any(event.kind == "join" for event in core.requests.open)
 
     @property
+    def gaps(self) -> int:
+        """Gaps the application is told of, for either reason."""
+        return self.inbox.gaps
+
+    @property
+    def behind(self) -> list[str]:
+        """Neighbours that read too slowly now: when they read again they get what windows still keep, else a `Gap`."""
+        return self._running().peers.behind()
+
+    @property
     def topics(self) -> list[str]:
         """What is subscribed to."""
         return sorted(self.names[key] for key in self.subscribed_keys)
@@ -117,14 +125,16 @@ class Broker:
         config = self.config
         guard = self.guard = Guard.of(config, self.log)
         guard.access.check_subscribe(config.topics)
-        plug = self._origin.socket if self._origin is not None else listen_on(config.listen)
-        self.address = config.advertise or join_address(*plug.getsockname()[:2])
         self.subscribed_keys = {self._key(topic) for topic in config.topics}
-        if config.engine == "eager" or not is_compiled():
-            await asyncio.get_running_loop().run_in_executor(None, load_engine)
+        plug = self._origin.socket if self._origin is not None else listen_on(config.listen)
         try:
+            self.address = config.advertise or join_address(*plug.getsockname()[:2])
+            if config.engine == "eager" or not is_compiled():
+                await asyncio.get_running_loop().run_in_executor(None, load_engine)
             if config.http:
-                await self._serve_pages(listen_on(config.http))
+                pages = listen_on(config.http)
+                self.http_address = join_address(*pages.getsockname()[:2])
+                self._servers.append(await serve_pages(self, pages))
             await self._come_to_life(plug)
         except BaseException:
             await self.abandon()
@@ -136,10 +146,6 @@ class Broker:
             self._watcher = asyncio.ensure_future(guard.watch_keys(self.renew_keys))
         self.log.info("up", address=self.address, http=self.http_address, topics=len(self.subscribed_keys))
 
-    async def _serve_pages(self, plug: socket.socket) -> None:
-        self.http_address = join_address(*plug.getsockname()[:2])
-        self._servers.append(await serve_pages(self, plug))
-
     async def _come_to_life(self, plug: socket.socket) -> None:
         """Try lives until one is taken in: whoever was to let this node in may itself be gone before it did."""
         loop = asyncio.get_running_loop()
@@ -150,7 +156,7 @@ class Broker:
             contacts = await self._begin_life(deadline)
             driver = self._running()
             if not is_serving:
-                self._servers.append(await loop.create_server(self._accept, sock=plug))
+                self._servers.append(await loop.create_server(lambda: self._running().peers.accept(), sock=plug))
                 is_serving = True
             patience = min(deadline, loop.time() + 3 * self.config.protocol.standby_timeout / 1e6)
             while not self.is_joined and (loop.time() < patience or driver.core.ring.members):
@@ -163,7 +169,7 @@ class Broker:
 
     async def _begin_life(self, deadline: float) -> tuple[Ref, ...]:
         config, origin = self.config, self._origin
-        life = origin.incarnation if origin is not None else next_life(self._last_life())
+        life = origin.incarnation if origin is not None else next_life(last_life(config.state, self.name))
         session = int.from_bytes(os.urandom(6), "big")
         hello = Hello(config.cluster, self.node, self.name, life, self.address, session, REVISION)
         self.driver = Driver(hello, config.limits, self.log, self._deliver, self._hear, self.guard)
@@ -186,11 +192,7 @@ class Broker:
         if self.config.state:
             facts = {"name": self.name, "cluster": self.config.cluster, "life": life, "left": left}
             places = {"address": self.address, "http": self.http_address}
-            process = {"pid": os.getpid(), "begun": begun_at(os.getpid())}
-            write_state(self.config.state, self.name, facts | places | process)
-
-    def _last_life(self) -> int:
-        return last_life(self.config.state, self.name) if self.config.state else 0
+            write_state(self.config.state, self.name, facts | places)
 
     async def _find_contacts(self, deadline: float) -> tuple[Ref, ...]:
         """Say hello to the members to join through. A node among them itself may be the first of all."""
@@ -223,9 +225,6 @@ class Broker:
             await asyncio.sleep(POLL_S)
         return ()
 
-    def _accept(self) -> Entry:
-        return self._running().peers.accept()
-
     def _running(self) -> Driver:
         if self.driver is None or self._has_left:
             raise Stopped(f"broker {self.name!r} is not running")
@@ -243,16 +242,14 @@ class Broker:
         """A publication for the application."""
         topic = output.topic
         if topic in self.subscribed_keys:
-            self.delivered += 1
             message = Message(self.names[topic], output.payload, output.publisher, output.incarnation, output.sequence)
-            self.inbox.put(message)
+            self.delivered += self.inbox.put(message)
 
     def _hear(self, output: ForApplication) -> None:
         """What else the core has for the application."""
         match output:
             case events.Gap(topic, publisher, incarnation, first, last):
                 if topic in self.subscribed_keys:
-                    self.gaps += 1
                     self.inbox.put_gap(Gap(self.names[topic], publisher, incarnation, first, last, WINDOW))
             case events.Held(topic, sequence):
                 self._held[topic] = sequence
@@ -264,19 +261,15 @@ class Broker:
                     self._has_arrived = True
                 elif what == "renewed":
                     self._has_arrived = not self.core.contacts
-                elif what == "audit":
-                    self.pieces_split = detail[1]
                 self._news.set()
             case _:
                 assert_never(output)
 
     async def _wait_for_news(self, at_most: float) -> None:
         self._news.clear()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(at_most):
                 await self._news.wait()
-        except TimeoutError:
-            pass
 
     async def subscribe(self, *topics: str, replay: bool = False, timeout: float | None = None) -> None:
         """Want these topics; returns when this node is linked to their subscribers.
@@ -320,15 +313,16 @@ class Broker:
     async def publish(self, topic: str, payload: bytes | bytearray | memoryview) -> int:
         """Say something to all who want the topic; its sequence among what this node said on it.
 
-        Waits while a neighbour reads too slowly. When it returns the publication is accepted: this node keeps it until
-        its neighbours have it, and so on. `wait_held` tells when that is so. InvalidInput: it is too large. Denied: the
-        access rules forbid it.
+        Waits for neighbours that read too slowly, `publish_patience_s` at most: then they are in `behind`, and get what
+        they missed when they read again, as far as windows still keep it; else they are told of a `Gap`. When it
+        returns the publication is accepted: this node keeps it in its window, and `wait_held` tells when neighbours
+        hold it, those in `behind` apart. InvalidInput: it is too large. Denied: the access rules forbid it.
         """
         driver = self._running()
         driver.peers.guard.access.check_publish(topic)
-        if len(payload) > self.config.limits.payload_bytes:
-            limit = self.config.limits.payload_bytes
-            raise InvalidInput(f"a publication of {len(payload)} bytes on {topic!r}: at most {limit} are taken")
+        content, limit = bytes(payload), self.config.limits.payload_bytes
+        if len(content) > limit:
+            raise InvalidInput(f"a publication of {len(content)} bytes on {topic!r}: at most {limit} are taken")
         key = self._key(topic)
         if driver.peers.slow():
             await driver.peers.wait_for_slow()
@@ -337,7 +331,7 @@ class Broker:
             self._since_yield = 0
             await asyncio.sleep(0)
         driver = self._running()
-        driver.feed(events.Publish(key, bytes(payload)))
+        driver.feed(events.Publish(key, content))
         self.published += 1
         return int(driver.core.dissemination.last_published(key))
 

@@ -76,8 +76,6 @@ class Connection(asyncio.Protocol):
         self.lost_frames = False
         self.other_is_done = False
         self.last_used = 0.0
-        self.bytes_in = 0
-        self.bytes_out = 0
         self._buffer = bytearray()
         self._urgent: list[bytes] = []
         self._bulk: list[bytes] = []
@@ -116,7 +114,6 @@ class Connection(asyncio.Protocol):
             self._greet(b"")
 
     def data_received(self, data: bytes) -> None:
-        self.bytes_in += len(data)
         if self.peer is None:
             self._greet(data)
             return
@@ -265,7 +262,6 @@ class Connection(asyncio.Protocol):
         self._bulk.clear()
         self.urgent_bytes = self.bulk_bytes = 0
         self.last_used = now
-        self.bytes_out += len(data)
         transport.write(data)
 
     def pause_writing(self) -> None:

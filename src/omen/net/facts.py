@@ -86,7 +86,8 @@ def metrics_of(broker: Broker) -> str:
     page.gauge("omen_subscriptions", "topics delivered to the application", len(broker.subscribed_keys))
     page.gauge("omen_connections", "open connections", len(connections))
     page.gauge("omen_ring_members", "nodes known around this one on the circle", len(core.ring.members))
-    page.gauge("omen_pieces_split", "topics found in several pieces by the last audit", broker.pieces_split)
+    split = core.audit.rendezvous.count_split()
+    page.gauge("omen_pieces_split", "topics reported to this node in several pieces now", split)
     shadows = core.ring.get_preds()
     ready = sum(1 for node in shadows if core.views.is_ready(node))
     page.gauge("omen_views", "predecessors whose loss this node would mend or watch", len(shadows))
@@ -106,7 +107,7 @@ def metrics_of(broker: Broker) -> str:
     page.gauge("omen_half_open", "connections that have not shown who they are", len(guard.census.half_open))
     page.gauge("omen_paused", "addresses and nodes not heard for breaking the protocol", guard.paused())
     page.counters("omen_dropped_total", "messages that made no sense, by reason", "reason", dropped.items())
-    events = {**peers.counts, **driver.counts, **guard.counts}
+    events = peers.counts + driver.counts + guard.counts
     page.counters("omen_events_total", "what happened to connections and frames", "event", events.items())
     return page.text()
 
@@ -123,5 +124,7 @@ def _write_queues(page: Page, broker: Broker) -> None:
     page.counter("omen_delivered_total", "publications delivered to the application", broker.delivered)
     page.counter("omen_gaps_total", "gaps delivered to the application", broker.gaps)
     page.counter("omen_inbox_overflow_total", "publications the application was too slow for", broker.inbox.overflowed)
-    duplicates = getattr(broker.core.dissemination, "duplicates", 0)
-    page.counter("omen_duplicates_total", "publications that had been received before, dropped", duplicates)
+    spread = broker.core.dissemination
+    page.counter("omen_duplicates_total", "publications that had been received before, dropped", spread.duplicates)
+    meaning = "how often a publisher made way for another, because a topic had too many"
+    page.counter("omen_streams_parked_total", meaning, spread.parked)

@@ -19,7 +19,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """A publication as an application sees it.
 
     `publisher` is the place of the node that said it, `incarnation` which of its lives, and `sequence` counts what it
-    said on this topic in that life from 1. For each of the three, messages come in order and once.
+    said on this topic since its process began, from 1. For each of the three, messages come in order and once.
     """
 
     topic: str
@@ -55,21 +55,28 @@ class Inbox:
         self._waiters: list[asyncio.Future[None]] = []
         self._is_closed = False
         self.overflowed = 0
+        self.gaps = 0
 
     def __len__(self) -> int:
         return len(self._items)
 
-    def put(self, message: Message) -> None:
+    def put(self, message: Message) -> bool:
+        """Whether it was taken. A gap of its stream that is still in the queue ends before it."""
         items = self._items
         if len(items) >= self._most or self._bytes >= self._most_bytes:
             self._miss(message)
-            return
+            return False
         self._bytes += len(message.payload)
         items.append(message)
+        if self._overflow:
+            self._overflow.pop((message.topic, message.publisher, message.incarnation), None)
         if self._waiters:
             self._wake()
+        return True
 
     def put_gap(self, gap: Gap) -> None:
+        self.gaps += 1
+        self._overflow.pop((gap.topic, gap.publisher, gap.incarnation), None)
         self._items.append(gap)
         self._wake()
 
@@ -79,10 +86,16 @@ class Inbox:
         gap = self._overflow.get(stream)
         if gap is None:
             gap = Gap(*stream, message.sequence, message.sequence, INBOX)
-            self._overflow[stream] = gap
             self.put_gap(gap)
+            self._overflow[stream] = gap
         else:
             gap.last = message.sequence
+
+    def _close(self, gap: Gap) -> None:
+        """It is in the application's hands: what is missed from now on is another."""
+        stream = (gap.topic, gap.publisher, gap.incarnation)
+        if self._overflow.get(stream) is gap:
+            del self._overflow[stream]
 
     def close(self) -> None:
         """Nothing more comes: whoever waits is let go once all is taken."""
@@ -102,8 +115,8 @@ class Inbox:
                 item = self._items.popleft()
                 if isinstance(item, Message):
                     self._bytes -= len(item.payload)
-                elif item.reason == INBOX:
-                    self._overflow.pop((item.topic, item.publisher, item.incarnation), None)
+                elif self._overflow:
+                    self._close(item)
                 yield item
             if self._is_closed:
                 return

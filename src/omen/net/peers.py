@@ -139,6 +139,11 @@ class Peers:
             if peer.connection is not None and peer.connection.bulk_bytes > mark and peer.connection.is_paused
         ]
 
+    def behind(self) -> list[str]:
+        """Those whose queue was emptied, until they have read what is on its way to them."""
+        connected = ((peer, peer.connection) for peer in self.table.values())
+        return sorted(peer.name for peer, connection in connected if connection is not None and connection.is_behind)
+
     async def wait_for_slow(self) -> None:
         """Wait until nobody holds publishers back; who takes longer than the patience counts as behind."""
         deadline = self._loop.time() + self.limits.publish_patience_s
@@ -228,6 +233,7 @@ class Peers:
     def on_fell_behind(self, connection: Connection) -> None:
         """Its queue was emptied."""
         if connection.peer is not None:
+            self._log.warning("peer behind", peer=connection.peer.name, reason="it reads too slowly")
             self._listener.on_peer_behind(connection.peer.node)
 
     def on_drained(self, connection: Connection) -> None:
@@ -237,6 +243,7 @@ class Peers:
         if connection.is_behind and not connection.is_paused:
             connection.is_behind = False
             if connection.peer is not None:
+                self._log.info("peer reads again", peer=connection.peer.name)
                 self._listener.on_peer_ready(connection.peer.node)
 
     def on_refused(self, connection: Connection, refusal: Refused) -> None:

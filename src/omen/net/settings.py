@@ -15,10 +15,38 @@ from omen.net.names import check_name, split_address, topic_key
 from omen.net.security import Rule, Security, check_exposure
 from omen.protocol.config import Config, Dissemination
 from omen.protocol.events import MILLISECOND, SECOND
+from omen.protocol.publications import HEADER_BYTES
 
 LOOPBACK = "127.0.0.1"
 LARGEST_FRAME = 1 << 30
 ENGINE = ("soon", "lazy", "eager")
+SHORTEST_S, LONGEST_S = 0.001, 100_000_000
+POSITIVE = frozenset(
+    [
+        "resilience",
+        "sample_size",
+        "shuffle_size",
+        "attempts",
+        "ready_rounds",
+        "label_refresh",
+        "window_count",
+        "window_bytes",
+        "windows_bytes",
+        "largest_payload",
+        "gap_attempts",
+        "batch_count",
+        "batch_bytes",
+        "streams",
+        "payload_bytes",
+        "frame_bytes",
+        "queue_bytes",
+        "urgent_queue_bytes",
+        "write_buffer_bytes",
+        "inbox_messages",
+        "inbox_bytes",
+    ]
+)
+"""Settings with which 0 a node could not work."""
 Settings = TypeVar("Settings")
 
 LIVE = Config(
@@ -47,9 +75,9 @@ class Limits:
     """What a node spends at most, and how long it waits."""
 
     payload_bytes: int = 1 << 20
-    """The largest publication."""
+    """The largest publication. It and `frame_bytes` must be the same in all nodes of a cluster."""
     frame_bytes: int = 8 << 20
-    """The largest frame taken from a peer."""
+    """The largest frame taken from a peer; one that sends a larger one is refused."""
     queue_bytes: int = 8 << 20
     """Publications waiting for one peer; beyond it they are dropped there, and repaired when the peer reads again."""
     urgent_queue_bytes: int = 32 << 20
@@ -144,6 +172,10 @@ class NodeConfig:
         if host in ("0.0.0.0", "::") and not self.advertise:
             raise InvalidInput(f"listen {self.listen!r} is every address of this machine: say which one in `advertise`")
         check_exposure(self.listen, self.security, self.access)
+        limits, largest = self.limits, min(self.limits.payload_bytes, self.protocol.dissemination.largest_payload)
+        if limits.frame_bytes < largest + HEADER_BYTES:
+            what = f"less than the largest publication ({largest} bytes) and its head of {HEADER_BYTES}"
+            raise InvalidInput(f"limits.frame_bytes {limits.frame_bytes}: {what}")
         for what, value, choices in (("engine", self.engine, ENGINE), ("log", self.log, ("text", "json"))):
             if value not in choices:
                 raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
@@ -198,15 +230,16 @@ def _fit(name: str, default: Any, value: Any, is_time: bool) -> Any:
         return tuple(value)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_time:
-        if not number or value <= 0:
-            raise InvalidInput(f"{name}: must be a number of seconds above 0, not {value!r}")
+        if not number or not SHORTEST_S <= value <= LONGEST_S:
+            raise InvalidInput(f"{name}: must be a number of seconds from {SHORTEST_S} to {LONGEST_S}, not {value!r}")
         return int(value * SECOND)
     if isinstance(default, bool):
         fits, wanted = isinstance(value, bool), "true or false"
     elif isinstance(default, int):
-        fits, wanted = number and isinstance(value, int) and value >= 0, "a whole number, 0 or more"
+        least = int(name.rpartition(".")[2] in POSITIVE)
+        fits, wanted = number and isinstance(value, int) and value >= least, f"a whole number, {least} or more"
     elif isinstance(default, float):
-        fits, wanted = number and value >= 0, "a number, 0 or more"
+        fits, wanted = number and 0 <= value < float("inf"), "a number, 0 or more"
     else:
         fits, wanted = isinstance(value, str), "a text"
     if not fits:

@@ -28,17 +28,18 @@ def read_state(folder: str | Path, name: str) -> dict[str, Any]:
 
 
 def last_life(folder: str | Path, name: str) -> int:
-    life = read_state(folder, name).get("life", 0)
+    life = read_state(folder, name).get("life", 0) if folder else 0
     return life if isinstance(life, int) else 0
 
 
 def write_state(folder: str | Path, name: str, values: dict[str, Any]) -> None:
-    """Whole or not at all."""
+    """Whole or not at all, with which process it was."""
     path = path_of(folder, name)
+    process = {"pid": os.getpid(), "begun": begun_at(os.getpid())}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}.{os.getpid()}")
-        aside.write_text(json.dumps(values))
+        aside.write_text(json.dumps(values | process))
         aside.replace(path)
     except OSError as error:
         raise CannotWrite(f"{path}: cannot keep the node's state there: {error.strerror}") from error
