@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from omen.cli.main import main
+from omen.net.asking import ask
 from omen.net.settings import Limits, NodeConfig, read_node_config
+from omen.net.state import read_states
 from omen.protocol.config import Config, Dissemination
 
 PATIENCE_S = 90
@@ -85,6 +87,36 @@ def test_a_node_leaves_in_good_order_on_sigterm_and_logs_json(seed_node: tuple[s
     assert all(line["node"] == "seed" for line in lines)
 
 
+def test_publishing_that_is_ended_by_a_signal_leaves_in_good_order(
+    seed_node: tuple[subprocess.Popen[str], str], tmp_path: Path
+) -> None:
+    seed, address = seed_node
+    lines = tmp_path / "lines"
+    lines.write_text("green\n" * 1_000_000)
+    with lines.open() as source:
+        publishing = subprocess.Popen(
+            [*OMEN, "pub", "tea", "-", "--join", address], stdin=source, stderr=subprocess.PIPE, text=True
+        )
+    (state,) = read_states(tmp_path / "state")
+    assert wait_for(lambda: ask([state["http"]], "/topology")[0]["delivered"] > 0)  # type: ignore[index]
+    publishing.send_signal(signal.SIGTERM)
+    _, err = publishing.communicate(timeout=PATIENCE_S)
+    assert (publishing.returncode, err) == (130, "")
+    assert wait_for(lambda: not ask([state["http"]], "/topology")[0]["links"])  # type: ignore[index]
+    seed.send_signal(signal.SIGTERM)
+    _, err = seed.communicate(timeout=PATIENCE_S)
+    assert "peer lost" not in {json.loads(line)["what"] for line in err.splitlines()}
+
+
+def test_a_file_that_is_no_recording_is_refused_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for content, reason in (("name = 'n1'", "it does not begin with a whole piece"), ("", "it does not begin")):
+        (tmp_path / "node.toml").write_text(content)
+        assert main(["node", "--replay", str(tmp_path / "node.toml")]) == 2
+        assert f"not a recording of a node: {reason}" in capsys.readouterr().err
+
+
 def test_joining_where_nobody_is_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pub", "tea", "green", "--join", "nowhere"]) == 2
     assert "must be HOST:PORT" in capsys.readouterr().err
@@ -113,6 +145,9 @@ def test_a_cluster_is_brought_up_killed_brought_back_and_ended(
         )
         assert up.returncode == 0, up.stderr
         assert json.loads(up.stdout)["healthy"] == 6
+        for state in read_states(tmp_path / "omen-cluster" / "nodes"):
+            loaded = Path(f"/proc/{state['pid']}/maps").read_text()
+            assert "numpy" in loaded and not re.search("arrow|pyspark|matplotlib|pandas", loaded)
         assert main(["status"]) == 0
         table = capsys.readouterr().out
         assert re.search(r"^n5 +ok ", table, re.MULTILINE)
@@ -120,9 +155,13 @@ def test_a_cluster_is_brought_up_killed_brought_back_and_ended(
         assert "a cluster of 6 nodes runs from there" in capsys.readouterr().err
         assert main(["cluster", "kill", "n3"]) == 0
         assert wait_for(lambda: _status_of("n3", capsys) == "gone")
+        assert main(["cluster", "start", "n3", "n9"]) == 2
+        assert capsys.readouterr().err.endswith("no node 'n9' in this cluster; there are n0, n1, n2, n3, n4, n5\n")
+        assert _status_of("n3", capsys) == "gone"
         back = subprocess.run([*OMEN, "cluster", "start", "n3"], capture_output=True, text=True, timeout=PATIENCE_S)
         assert back.returncode == 0, back.stderr
-        assert wait_for(lambda: _status_of("n3", capsys) == "ok")
+        assert back.stdout.startswith("n3 is back at ")
+        assert _status_of("n3", capsys) == "ok"
     finally:
         assert main(["cluster", "down", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["ended"]) == 6
@@ -190,6 +229,24 @@ async def live():
             while bob.delivered < 5000:
                 await asyncio.sleep(0.05)
         print(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in line))
+run(live())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert int(done.stdout.split()[1]) / 1024 <= 220, done.stdout + done.stderr
+
+
+def test_a_node_with_100_full_windows_holds_at_most_220_megabytes() -> None:
+    script = """
+from pathlib import Path
+from omen.net.broker import Broker
+from omen.net.running import run
+from omen.net.settings import NodeConfig
+topics = tuple(f"t{n}" for n in range(100))
+async def live():
+    async with Broker(NodeConfig(engine="eager")) as ann:
+        for n in range(10_500):
+            await ann.publish(topics[n % 100], bytes(10_000))
+        print(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line))
 run(live())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
-from omen.cli.output import print_facts, print_json
+from omen.cli.output import print_facts, print_json, say
 from omen.cli.progress import working
 from omen.errors import InvalidInput
 
@@ -65,7 +65,7 @@ def _add_up(actions: Any) -> None:
     parser.add_argument("--workload", metavar="W", help=f"who wants what (drawn: {TOPICS} topics, {SIZES} a node)")
     parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=7, help="of a drawn workload (7)")
     parser.add_argument("--algorithm", metavar="A", default="low-oda", help="of the overlay to begin with (low-oda)")
-    parser.add_argument("--grow", action="store_true", help="no overlay to begin with: nodes join one after the other")
+    parser.add_argument("--grow", action="store_true", help="no overlay to begin with: all join the first node")
     parser.add_argument("--name", metavar="NAME", default="omen", help="of the cluster (omen)")
     parser.add_argument("--tls", action="store_true", help="nodes show each other certificates, made for the purpose")
     parser.add_argument("--log", choices=("text", "json"), default="text", help="how nodes write their logs (text)")
@@ -154,15 +154,21 @@ def _signal(arguments: argparse.Namespace, number: Any, word: str) -> int:
 
 
 def start(arguments: argparse.Namespace) -> int:
-    from omen.net.cluster import start_again
+    from omen.net.cluster import start_again, wait_until_healthy
 
-    states = [start_again(arguments.state, name) for name in arguments.nodes]
+    with working("starting nodes"):
+        states = start_again(arguments.state, arguments.nodes)
+        names = [state["name"] for state in states]
+        healthy = wait_until_healthy(arguments.state, names)
     if arguments.json:
-        print_json({"started": [{"name": state["name"], "address": state["address"]} for state in states]})
+        started = [{"name": state["name"], "address": state["address"]} for state in states]
+        print_json({"started": started, "healthy": healthy})
+    elif healthy < len(names):
+        say(f"{len(names) - healthy} of {', '.join(names)} have not joined yet; `omen status` shows which")
     else:
         for state in states:
             print(f"{state['name']} is back at {state['address']}")
-    return 0
+    return 0 if healthy == len(names) else 1
 
 
 def down(arguments: argparse.Namespace) -> int:

@@ -29,7 +29,8 @@ PUB_EPILOG = """\
 example:
   omen pub prices "tea 3.20" --join 127.0.0.1:7070
 
-exit codes: 0 a neighbour holds it, 1 nobody wanted the topic or held it in time, 2 bad input
+exit codes: 0 a neighbour holds it, 1 nobody wanted the topic or held it in time, 2 bad input, 130 SIGTERM or Ctrl-C: it
+left in good order, and what was said until then may be held or not
 """
 SUB_EPILOG = """\
 example:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PLAN = "cluster.plan"
 NODES = "nodes"
 LOGS = "logs"
+SHOWN = 10  # names of nodes in a complaint
 KEYS = "keys"
 CLIENT, CLIENT_FILE = "client-*", "client.toml"
 CLIENT_SETTINGS = """\
@@ -129,21 +130,26 @@ def read_plan(folder: str | Path) -> Plan:
         raise InvalidInput(f"{path}: not the plan of a cluster: {error}") from error
 
 
-def start_again(folder: str | Path, name: str) -> dict[str, Any]:
-    """Bring a node that is gone back, through any that lives; its state."""
+def start_again(folder: str | Path, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Bring nodes that are gone back, through any that live; their states. None is started if one cannot be."""
     root = Path(folder)
     plan = read_plan(root)
-    if name not in plan.topics:
-        raise InvalidInput(
-            f"{root}: no node {name!r} in this cluster; there are {', '.join(list(plan.topics)[:10])}..."
-        )
+    known = list(plan.topics)
     living = [state for state in read_states(root / NODES) if is_running(state)]
-    if any(state["name"] == name for state in living):
-        raise InvalidInput(f"node {name!r} is running")
-    (config,) = [config for config in node_configs(root, plan, NodeConfig(name="unnamed")) if config.name == name]
+    for name in names:
+        if name not in plan.topics:
+            there = ", ".join(known[:SHOWN]) + (", ..." if len(known) > SHOWN else "")
+            raise InvalidInput(f"{root}: no node {name!r} in this cluster; there are {there}")
+        if any(state["name"] == name for state in living):
+            raise InvalidInput(f"node {name!r} is running")
+    configs = {config.name: config for config in node_configs(root, plan, NodeConfig(name="unnamed"))}
     join = tuple(state["address"] for state in living[:3])
-    fork_node(replace(config, join=join), None, root / LOGS / f"{name}.log")
-    return wait_for_state(root, name, 30.0)
+    started = []
+    for name in dict.fromkeys(names):
+        fork_node(replace(configs[name], join=join), None, root / LOGS / f"{name}.log")
+        started.append(wait_for_state(root, name, 30.0))
+        join = join or (started[0]["address"],)
+    return started
 
 
 def signal_nodes(folder: str | Path, names: Sequence[str], number: signal.Signals) -> list[str]:

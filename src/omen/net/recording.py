@@ -122,8 +122,10 @@ def read_recording(path: str | Path) -> tuple[Birth, Iterator[Step]]:
     pieces = _read_pieces(path)
     try:
         birth = msgspec.msgpack.decode(next(pieces), type=Birth)
-    except (StopIteration, msgspec.MsgspecError) as error:
-        raise InvalidInput(f"{path}: not a recording of a node: {error or 'it is empty'}") from error
+    except StopIteration as error:
+        raise InvalidInput(f"{path}: not a recording of a node: it does not begin with a whole piece") from error
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(f"{path}: not a recording of a node: {error}") from error
     return birth, (_read_step(path, piece) for piece in pieces)
 
 

@@ -150,9 +150,15 @@ class Published:
 
 
 def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], patience_s: float) -> Published:
-    """Join, publish, leave once the neighbours hold it or patience ends; at once where nobody else wants the topic."""
+    """Join, publish, leave once the neighbours hold it or patience ends; at once where nobody else wants the topic.
+
+    SIGTERM ends it as Ctrl-C does: the node leaves in good order, and KeyboardInterrupt is raised.
+    """
 
     async def publish() -> Published:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         may_listen = not config.access or Access(config.access, config.name).may_subscribe(config.name, topic)
         async with Broker(replace(config, topics=(topic,) if may_listen else ())) as broker:
             if not may_listen:
@@ -162,4 +168,7 @@ def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], pati
             held = not sequences or (wanted and await broker.wait_held(topic, sequences[-1], patience_s))
             return Published(sequences, wanted, held)
 
-    return run(publish())
+    try:
+        return run(publish())
+    except asyncio.CancelledError as error:
+        raise KeyboardInterrupt from error

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from omen.workloads.churning import Distribution, lifetimes, origin, random_rounds
-from omen.workloads.importing import Imported, import_subscriptions
 from omen.workloads.specs import Popularity, Sizes
 from omen.workloads.synthetic import generate_interests, generate_rows
+
+if TYPE_CHECKING:
+    from omen.workloads.importing import Imported, import_subscriptions
 
 __all__ = [
     "Distribution",
@@ -19,3 +23,12 @@ __all__ = [
     "origin",
     "random_rounds",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Reading tables loads Arrow, which whoever only draws workloads does without: live nodes are forked from those."""
+    if name not in ("Imported", "import_subscriptions"):
+        raise AttributeError(f"module 'omen.workloads' has no attribute {name!r}")
+    from omen.workloads import importing
+
+    return getattr(importing, name)
