@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench import claims as publishing
 
 from commands import run, run_json
 from omen.report.experiments import papers
@@ -50,6 +51,32 @@ def test_reproduce_writes_ledger_figures_and_page_and_goes_on(
     again = reproduce(capsys, tmp_path / "r")
     assert again["cells_reused"] == found["cells"]
     assert again["summary"] == found["summary"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_run_is_put_into_the_documentation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    found = reproduce(capsys, tmp_path / "r")
+    (tmp_path / "docs" / "reproduction").mkdir(parents=True)
+    shown = "![one](docs/reproduction/low-oda-fig5.svg) ![none](docs/reproduction/omen-fig4.svg)"
+    (tmp_path / "README.md").write_text(f"Before.\nOf 133 claims 1 are measured: 1\nclose.\nAfter.\n{shown}\n")
+    monkeypatch.setattr(publishing, "ROOT", tmp_path)
+    monkeypatch.setattr(publishing, "DOCS", tmp_path / "docs")
+    monkeypatch.setattr("sys.argv", ["claims", str(tmp_path / "r")])
+    assert publishing.main() == 0
+    told = str(found["summary"]).removeprefix("9 claims: ")
+    said = f"Before.\nOf 9 claims 9 are measured at the papers' own sizes: {told}.\nAfter.\n"
+    assert (tmp_path / "README.md").read_text() == f"{said}{shown}\n"
+    assert f"9 claims: {told}." in (tmp_path / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert sorted(path.name for path in (tmp_path / "docs").rglob("*.*")) == [
+        "claims.csv",
+        "claims.md",
+        "low-oda-fig5.svg",
+        "page.html",
+    ]
+    assert "omen-fig4.svg: not drawn" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("tiny")
