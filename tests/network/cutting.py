@@ -23,15 +23,16 @@ from omen.net.security import Security
 from omen.net.settings import LIVE, NodeConfig
 from omen.net.state import read_states
 
-from .member import Task, be_member
+from .member import Task, be_member, clock
 from .namespaces import SIDES, laid_cable
 from .proxies import laid_proxies
-from .verdict import Verdict, judge
+from .verdict import Verdict, judge, read_life
 
 TOPICS = tuple(f"t{number}" for number in range(6))
 EACH_SIDE = 4
 SETTINGS = replace(LIVE, audit_period=4_000_000)
 PATIENCE_S = 180.0
+SETTLED_US = 2_000_000  # what is said later than this after the cut has no way left that was there before it
 
 
 class Divide(Protocol):
@@ -48,9 +49,17 @@ class Divide(Protocol):
 
 @dataclass
 class Course:
+    """`crossed`: deliveries before it was mended of what the other side said while it was cut; of so many `said`."""
+
     verdict: Verdict
     how: str
     healed_s: float
+    said: int
+    crossed: int
+
+    @property
+    def is_good(self) -> bool:
+        return self.verdict.is_good and self.said > 0 and self.crossed == 0
 
 
 @contextmanager
@@ -121,6 +130,25 @@ class Cutting:
             os.waitpid(pid, 0)
 
 
+def count_crossings(folder: Path, cut: int, mended: int) -> tuple[int, int]:
+    """Publications said while the network was cut, and how often one was delivered on the other side meanwhile."""
+    paths = list((folder / "logs").glob("*.log"))
+    said: dict[tuple[str, str, str, str], str] = {}
+    for path in paths:
+        node = str(read_life(path).node)
+        for at, kind, *words in map(str.split, path.read_text().splitlines()):
+            if kind == "P" and cut + SETTLED_US < int(at) < mended:
+                topic, incarnation, sequence = words
+                said[topic, node, incarnation, sequence] = path.stem[0]
+    crossed = 0
+    for path in paths:
+        for at, kind, *words in map(str.split, path.read_text().splitlines()):
+            if kind == "D" and int(at) < mended:
+                topic, node, incarnation, sequence = words
+                crossed += said.get((topic, node, incarnation, sequence), path.stem[0]) != path.stem[0]
+    return len(said), crossed
+
+
 def run(folder: Path, seconds: float, how: str = "auto", rate: float = 40.0) -> Course:
     """Some seconds whole, `seconds` cut, some seconds whole again; then until all is delivered."""
     with divide(how) as (found, between):
@@ -129,14 +157,16 @@ def run(folder: Path, seconds: float, how: str = "auto", rate: float = 40.0) -> 
             cutting.start()
             time.sleep(4.0)
             between.cut()
+            cut = clock()
             time.sleep(seconds)
+            mended = clock()
             between.mend()
             time.sleep(4.0)
             cutting.tell(signal.SIGUSR1)
             healed_s = 4.0 + cutting.wait_until_whole()
         finally:
             cutting.end()
-    return Course(judge((folder / "logs").glob("*.log")), found, healed_s)
+    return Course(judge((folder / "logs").glob("*.log")), found, healed_s, *count_crossings(folder, cut, mended))
 
 
 def main() -> int:
@@ -149,7 +179,8 @@ def main() -> int:
     course = run(folder, told.seconds, told.how)
     print(f"cut for {told.seconds:.0f} s by {course.how}, all there {course.healed_s:.1f} s after; logs in {folder}")
     print("\n".join([*course.verdict.lines(), *course.verdict.examples]))
-    return 0 if course.verdict.is_good else 1
+    print(f"said while cut {course.said}, delivered across the cut {course.crossed}")
+    return 0 if course.is_good else 1
 
 
 if __name__ == "__main__":

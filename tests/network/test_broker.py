@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -246,6 +247,34 @@ def test_pages_tell_health_topology_and_metrics() -> None:
             assert 'omen_messages_sent_total{kind="Publication"} 1\n' in text
             assert 'omen_repair_seconds_bucket{le="+Inf"}' in text
             assert (await fetch(ann.http_address, "/nothing"))[0] == 404
+
+    go(test())
+
+
+def test_metrics_name_no_topic_and_no_peer_however_many_there_are() -> None:
+    async def series(broker: Broker) -> set[str]:
+        """All series, those split by kind or event as one: they appear as the first of each is counted."""
+        _, text = await fetch(broker.http_address, "/metrics")
+        lines = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
+        values = {value for line in lines for value in re.findall(r'(?:kind|event)="([^"]*)"', line)}
+        assert all(re.fullmatch("[A-Za-z_]+", value) for value in values)
+        return {re.sub(r'(kind|event)="[^"]*"', r"\1", line) for line in lines}
+
+    async def test() -> None:
+        async with (
+            Broker(config("ann", "topic-0", http="127.0.0.1:0")) as ann,
+            Broker(config("peer-bob", "topic-0", join=(ann.address,))) as bob,
+        ):
+            await ann.publish("topic-0", b"x")
+            await take(bob, 1)
+            before = await series(ann)
+            await bob.subscribe(*(f"topic-{number}" for number in range(50)))
+            for number in range(50):
+                await ann.publish(f"topic-{number}", b"x")
+            await take(bob, 50)
+            after = await series(ann)
+            assert len(before) > 40 and before == after
+            assert not [line for line in after if "topic-" in line or "peer-bob" in line]
 
     go(test())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,4 +16,6 @@ def test_the_demo_kills_nodes_of_a_live_cluster_and_loses_nothing(tmp_path: Path
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "20 nodes are up" in done.stdout
+    assert re.search(r"^  killed n\d+, n\d+, n\d+ at once, without a word$", done.stdout, re.MULTILINE)
+    assert re.search(r"^deliveries due +[1-9]", done.stdout, re.MULTILINE)
     assert done.stdout.endswith("lost 0\nduplicated 0\n")

@@ -26,6 +26,7 @@ class Life:
     delivered: dict[Stream, Counter[int]] = field(default_factory=dict)
     gaps: list[str] = field(default_factory=list)
     disordered: int = 0
+    changes: int = 0
 
     def covers(self, topic: str, time: int) -> bool:
         """Whether it was subscribed from before a publication until long after it."""
@@ -46,6 +47,7 @@ def read_life(path: Path) -> Life:
     """A log; its last line may be cut off, as a kill leaves it."""
     life = Life(path.stem)
     last: dict[Stream, int] = {}
+    is_beginning = True
     for line in path.read_text().splitlines(keepends=True):
         if not line.endswith("\n"):
             break
@@ -55,6 +57,7 @@ def read_life(path: Path) -> Life:
             life.node = int(words[0])
         elif kind == "S":
             life.subscribed.setdefault(words[0], []).append((time, None))
+            life.changes += not is_beginning
         elif kind == "U":
             begun, _ = life.subscribed[words[0]][-1]
             life.subscribed[words[0]][-1] = (begun, time)
@@ -70,6 +73,7 @@ def read_life(path: Path) -> Life:
             life.gaps.append(" ".join(words))
         elif kind == "E":
             life.ended_well = True
+        is_beginning = is_beginning and kind in "IS"
     return life
 
 
@@ -78,10 +82,15 @@ class Verdict:
     """`due`: deliveries that had to happen. `lost`: those that did not.
 
     `due_on_the_way`: the same from and to those who were killed, but not within a minute after the publication.
+    `accepted`: publications of all, those who were killed too, in `seconds` from the first to the last. `changes`:
+    topics taken up while running.
     """
 
     lives: int = 0
     survivors: int = 0
+    accepted: int = 0
+    seconds: float = 0.0
+    changes: int = 0
     publications: int = 0
     due: int = 0
     delivered: int = 0
@@ -97,10 +106,16 @@ class Verdict:
     def is_good(self) -> bool:
         return self.due > 0 and not (self.lost or self.lost_on_the_way or self.duplicated or self.disordered)
 
+    @property
+    def rate(self) -> float:
+        """Publications accepted a second."""
+        return self.accepted / self.seconds if self.seconds else 0.0
+
     def lines(self) -> list[str]:
         return [
             f"processes {self.lives}, alive at the end {self.survivors}",
-            f"publications accepted {self.publications}, by publishers alive at the end",
+            f"publications accepted {self.accepted}, {self.rate:.1f} a second; topics taken up {self.changes}",
+            f"by publishers alive at the end {self.publications}",
             f"deliveries {self.delivered}, of them due {self.due}",
             f"due from or to those killed more than a minute later {self.due_on_the_way}, lost {self.lost_on_the_way}",
             f"lost {self.lost}",
@@ -124,6 +139,10 @@ def judge(paths: Iterable[Path], ended: bool = True) -> Verdict:
         verdict.duplicated += sum(counts.total() - len(counts) for counts in life.delivered.values())
         verdict.disordered += life.disordered
         verdict.gaps += len(life.gaps)
+        verdict.accepted += len(life.published)
+        verdict.changes += life.changes
+    times = [published[0] for life in lives for published in life.published]
+    verdict.seconds = (max(times) - min(times)) / 1e6 if times else 0.0
     subscribers: dict[str, list[Life]] = {}
     for life in lives:
         for topic in life.subscribed:

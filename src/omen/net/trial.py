@@ -104,6 +104,8 @@ def run_trial(
     `rate`: publications a second, all nodes together. `tell` hears what happens.
     """
     (folder / NODES).mkdir(parents=True, exist_ok=True)
+    for former in folder.glob("*.report"):
+        former.unlink()
     preload()
     configs = node_configs(folder, Plan(topics, f"trial-{os.getpid()}", "text"), NodeConfig(name="unnamed"))
     origins = plan_presets(overlay, configs)
@@ -138,9 +140,10 @@ def _put_to_the_test(folder: Path, pids: dict[str, int], kill: int, rate: float,
     _wait_until_quiet(folder, pids)
     after = _look(folder, pids)
     _signal(pids, signal.SIGQUIT)
-    for name in list(pids):
+    survivors = sorted(pids)
+    for name in survivors:
         os.waitpid(pids.pop(name), 0)
-    reports = [json.loads(path.read_text()) for path in sorted(folder.glob("*.report"))]
+    reports = [json.loads((folder / f"{name}.report").read_text()) for name in survivors]
     published, due, delivered, lost, duplicated = _count(reports)
     repairs = sum(node["repairs"] for node in after.values())
     links = [sum(len(node["links"]) for node in seen.values()) / len(seen) for seen in (before, after)]
