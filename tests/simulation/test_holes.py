@@ -45,3 +45,10 @@ def test_a_neighbour_taken_for_gone_for_a_moment_is_counted_on_again(seed: int) 
     outcome = run_scenario(read_scenario(SCENARIOS / "suspected-while-giving-up.toml"), seed)
     assert outcome.complaints() == []
     assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", [1580, *range(3)])
+def test_two_neighbours_that_took_each_other_for_gone_are_linked_again(seed: int) -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / "taken-for-gone-by-each-other.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled

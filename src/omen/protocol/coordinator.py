@@ -230,6 +230,8 @@ class Coordinator:
                 told.update(case.inquirers)
                 if case.client is not None:
                     told[case.client.id] = case.client
+            if event.kind == "leave" and (case is None or case.client is None):
+                self._renew_if_there(event)
             done = Handled(event, mended)
             for node in sorted(told):
                 self._out.send(told[node], done)
@@ -242,6 +244,12 @@ class Coordinator:
             if one in mending.members:
                 self._out.send(mending.members[one], Spare(self._book.ref, mending.attempt, other))
         self.process_exe_q()
+
+    def _renew_if_there(self, event: EventId) -> None:
+        """A loss was mended, and the node has given a sign of life meanwhile: its neighbours have given it up."""
+        member = self._ring.members.get(event.node)
+        if member is not None and member.incarnation == event.incarnation:
+            self._out.send(member, Knock(self._book.ref, event.incarnation, final=True))
 
     def yield_to_another(self, event: EventId) -> None:
         """The repair is somebody else's to do: watch that it gets done."""
