@@ -127,7 +127,7 @@ class Dissemination:
 
     def _retire(self, carried: Carried) -> None:
         """A topic given up: should it be taken up again, nothing is delivered twice."""
-        self._room.left += carried.size
+        self._room.left += carried.limit
         self._replays.discard(carried.topic)
         self._unlinked = [other for other in self._unlinked if other is not carried]
         for stream in (*carried.streams.values(), *carried.parked.values()):
@@ -241,10 +241,8 @@ class Dissemination:
         carried.owners.append(stream)
         carried.numbers.append(sequence)
         carried.times.append(now)
-        size = len(frame) + OVERHEAD
-        carried.size += size
-        self._room.left -= size
-        if carried.size > self._window_bytes or len(carried.times) > self._window_count or self._room.left < 0:
+        carried.size += len(frame) + OVERHEAD
+        if carried.size > carried.limit or len(carried.times) > self._window_count:
             carried.make_room()
         to = carried.fanout.get(sender)
         if to is None:

@@ -14,6 +14,8 @@ OVERHEAD = 300
 """Bytes that keeping one publication costs beside its frame, measured."""
 PARKED_AT_MOST = 4
 """Of so many times the streams that a topic has room for, a node knows at least how far they are."""
+CHUNK = 4 << 10
+"""A window asks for so many bytes more than it needs, so that it need not ask for each publication."""
 NOBODY = -1
 NEVER: Time = -(1 << 62)
 
@@ -153,7 +155,7 @@ class Stream:
 
 
 class Room:
-    """The bytes that are `left` for the windows of all topics of a node together."""
+    """The bytes that are `left` for the windows of all topics of a node together. Windows are given some at a time."""
 
     __slots__ = ("_most", "_topics", "left")
 
@@ -173,7 +175,8 @@ class Room:
 class Carried:
     """One topic. `peers`: the neighbours that want it too. `eager`: those on the tree; the others hear announcements.
 
-    `linked_at`: when this node was linked in the topic; None while it waits for that.
+    `linked_at`: when this node was linked in the topic; None while it waits for that. `limit`: what the window may hold
+    in bytes before it has to ask for room.
     """
 
     def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool, room: Room) -> None:
@@ -192,6 +195,7 @@ class Carried:
         self.numbers: deque[int] = deque()
         self.times: deque[Time] = deque()
         self.size = 0
+        self.limit = 0
         self.pruned_at: dict[NodeId, Time] = {}
         self.held = 0
         self._config = config
@@ -253,35 +257,40 @@ class Carried:
         self.owners.append(stream)
         self.numbers.append(publication.sequence)
         self.times.append(time)
-        size = len(publication.frame) + OVERHEAD
-        self.size += size
-        self._room.left -= size
-        self.make_room()
+        self.size += len(publication.frame) + OVERHEAD
+        if self.size > self.limit or len(self.times) > self._config.window_count:
+            self.make_room()
 
     def make_room(self) -> None:
         """Within the limits of this topic, and of all together."""
-        while len(self.times) > max(1, self._config.window_count):
+        config, times = self._config, self.times
+        while len(times) > 1 and (self.size > config.window_bytes or len(times) > config.window_count):
             self._drop_oldest()
-        self.shrink_to(self._config.window_bytes)
-        if self._room.left < 0:
-            self._room.make()
+        if self.size > self.limit or self.limit > config.window_bytes:
+            self._set_limit(max(self.size, min(self.size + CHUNK, config.window_bytes)))
+            if self._room.left < 0:
+                self._room.make()
 
     def shrink_to(self, size: int) -> None:
         """The oldest go; the newest stays however large it is."""
         while self.size > size and len(self.times) > 1:
             self._drop_oldest()
+        self._set_limit(self.size)
+
+    def _set_limit(self, limit: int) -> None:
+        self._room.left -= limit - self.limit
+        self.limit = limit
 
     def expire(self, now: Time) -> None:
         """Let go of what is too old."""
         oldest = now - self._config.window_age
         while self.times and self.times[0] <= oldest:
             self._drop_oldest()
+        self._set_limit(self.size)
 
     def _drop_oldest(self) -> None:
         stream, sequence = self.owners.popleft(), self.numbers.popleft()
         self.times.popleft()
-        size = len(stream.recent.pop(sequence).frame) + OVERHEAD
-        self.size -= size
-        self._room.left += size
+        self.size -= len(stream.recent.pop(sequence).frame) + OVERHEAD
         if sequence >= stream.first:
             stream.first = sequence + 1
