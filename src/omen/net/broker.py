@@ -274,8 +274,9 @@ class Broker:
     async def subscribe(self, *topics: str, replay: bool = False, timeout: float | None = None) -> None:
         """Want these topics; returns when this node is linked to their subscribers.
 
-        `replay`: deliver also what neighbours still keep, not only what comes next. TimeoutError: it takes longer
-        than `timeout` seconds; the subscription stands and comes into force later. Denied: the access rules forbid it.
+        `replay`: deliver also what neighbours still keep, not only what comes next; not for a topic that was published
+        on here before. TimeoutError: it takes longer than `timeout` seconds; the subscription stands and comes into
+        force later. Denied: the access rules forbid it.
         """
         driver = self._running()
         driver.peers.guard.access.check_subscribe(topics)
