@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from statistics import fmean
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from omen.pipeline.sweep_cells import Value
 from omen.report.experiments.lines import line_of, over_rounds
-from omen.report.experiments.results import Results
+from omen.report.experiments.results import NotRun, Results
 from omen.report.experiments.shadows import (
     COVERAGES,
     GREEDY,
@@ -141,11 +142,15 @@ DRAWINGS = (_backup_sets, _by_rule, _by_coverage, _evolution, _times, _repairs)
 
 def tables(found: Results, effort: Effort) -> Iterator[Table]:
     """What variants of the algorithm come to after the same churn, and what the four rules make of backup sets."""
-    if effort.variants:
+    rows = []
+    for name, variant in VARIANTS.items() if effort.variants else ():
+        with suppress(NotRun):
+            rows.append((name, *_variant_row(found, effort, variant)))
+    if rows:
         yield Table(
             f"The same churn by variant: means over {len(effort.seeds)} workloads, after {effort.rounds} rounds",
             ("variant", "D", "d", "mean |S| / |V'|", "links changed by a join", "by a leave"),
-            tuple((name, *_variant_row(found, effort, variant)) for name, variant in VARIANTS.items()),
+            tuple(rows),
         )
     yield Table(
         "Backup sets before any churn, lambda 3",
