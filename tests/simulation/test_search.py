@@ -17,9 +17,9 @@ from omen.sim.writing import write_scenario
 
 SPLITS = {
     "linked_losses_as_one": ("within", 17),
-    "redo_unconfirmed": ("within", 8),
+    "redo_unconfirmed": ("within", 3),
     "former_neighbours_report": ("plain", 23),
-    "links_agreed_by_both": ("within", 130),
+    "links_agreed_by_both": ("within", 60),
 }
 """For each remedy the worlds, and a seed at which one stayed split without it when this was written: where to look."""
 
