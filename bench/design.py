@@ -91,7 +91,7 @@ CASES = {
 def run_case(case: Case) -> dict[str, Any]:
     """In this process."""
     from omen.quality import check_overlay, degree_summary, topic_diameters
-    from omen.runs import design_overlay
+    from omen.systems import design_overlay
     from omen.workloads import generate_interests
 
     interests = generate_interests(case.nodes, case.topics, case.popularity, case.sizes, seed=case.seed)

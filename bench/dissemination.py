@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 
-from omen.protocol import frames
 from omen.protocol.config import Config
-from omen.protocol.dissemination import Dissemination
+from omen.protocol.context import Outbox
+from omen.protocol.dissemination.dissemination import Dissemination
 from omen.protocol.events import Received
-from omen.protocol.messages import Ref
-from omen.protocol.outbox import Outbox
-from omen.protocol.publications import make_publication, stream_key
+from omen.protocol.messages import wire
+from omen.protocol.messages.overlay import Ref
+from omen.protocol.messages.publications import make_publication, stream_key
 
 COUNT = 200_000
 TOPICS = 10
@@ -40,7 +40,7 @@ def measure(payload_bytes: int, decode: bool) -> float:
     started = time.process_time()
     if decode:
         for now, frame in enumerate(data):
-            event = Received(2, frames.decode(frame))
+            event = Received(2, wire.decode(frame))
             outputs += len(part.receive(event.sender, event.message, now))
     else:
         for now, publication in enumerate(made):

@@ -40,8 +40,8 @@ def papers_churn(rounds: int, seed: int = 1) -> tuple[Any, Any]:
 def run_repairs() -> dict[str, Any]:
     """Each step of each round of Shadow and Naive, and Low-ODA from scratch now and then."""
     from omen.churn import Join
-    from omen.mend import start_maintainer
-    from omen.runs import design_overlay
+    from omen.maintain import start_maintainer
+    from omen.systems import design_overlay
 
     interests, trace = papers_churn(WARM_UP + 1000)
     found: dict[str, Any] = {"rebuild": []}
@@ -68,7 +68,7 @@ def run_social() -> dict[str, Any]:
     """Leaves on a workload like a social graph: a million subscriptions, the largest topics wanted by thousands."""
     import numpy as np
 
-    from omen.mend import start_maintainer
+    from omen.maintain import start_maintainer
     from omen.workloads import generate_interests
 
     interests = generate_interests(10_000, 10_000, "zipf:0.8", "powerlaw:19:5200", seed=1)
@@ -88,7 +88,7 @@ def run_social() -> dict[str, Any]:
 
 def run_long(rounds: int = 100_000, blocks: int = 20) -> dict[str, Any]:
     """Memory and processor time by block of rounds. The trace is made beforehand; nothing is kept of the rounds."""
-    from omen.mend import start_maintainer
+    from omen.maintain import start_maintainer
 
     interests, trace = papers_churn(rounds)
     maintainer = start_maintainer("shadow", interests)
@@ -116,9 +116,9 @@ def resident_mb() -> float:
 
 def run_rebalancing() -> dict[str, Any]:
     """The papers' 1000 rounds with several budgets, next to Low-ODA from scratch at the end and on the way."""
-    from omen.mend import start_maintainer
+    from omen.maintain import start_maintainer
     from omen.quality import check_overlay
-    from omen.runs import design_overlay
+    from omen.systems import design_overlay
 
     interests, trace = papers_churn(1000)
     curve = []

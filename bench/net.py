@@ -33,7 +33,7 @@ from omen.net.running import run
 from omen.net.settings import NodeConfig
 from omen.overlay import Overlay
 from omen.quality import degree_summary, per_topic_mesh_links
-from omen.runs import design_overlay
+from omen.systems import design_overlay
 from omen.workloads import generate_interests
 
 TITLE = "A live overlay"

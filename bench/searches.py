@@ -41,7 +41,7 @@ def open_remedies(_: argparse.Namespace) -> list[Row]:
 
     Where none of 200 harsh worlds needs it, the kinder ones are looked at: there nothing else covers for it.
     """
-    from omen.cli.searching import REMEDIES
+    from omen.cli.simulate_search import REMEDIES
     from omen.sim.search import Search, run_worlds, shrink_world
 
     rows = []

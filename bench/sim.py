@@ -53,7 +53,7 @@ class Echo(Silent):
 def run_loop(core: type[Silent]) -> dict[str, Any]:
     """Messages to nodes of this kind, put in the queue and taken out again."""
     from omen.protocol.events import Received
-    from omen.protocol.messages import LinkSeen
+    from omen.protocol.messages.overlay import LinkSeen
     from omen.sim.world import World
 
     world = World(1)
@@ -75,7 +75,7 @@ def run_replay() -> dict[str, Any]:
     """Facebook 1K, the whole trace, judged after every event."""
     import numpy as np
 
-    from omen.runs.replay import NO_COUNT, replay
+    from omen.systems.replay import NO_COUNT, replay
     from omen.tables import read_churn, read_workload
 
     with tempfile.TemporaryDirectory(prefix="omen-bench-") as folder:

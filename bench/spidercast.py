@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def run_case(nodes: int, case: str) -> dict[str, Any]:
     from omen.quality import check_overlay, degree_summary
-    from omen.runs import design_overlay
+    from omen.systems import design_overlay
     from omen.workloads import generate_interests
 
     algorithm, options = CASES[case]

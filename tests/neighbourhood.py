@@ -10,12 +10,12 @@ from typing import Any
 
 from omen.protocol.config import Config
 from omen.protocol.config import Dissemination as Settings
-from omen.protocol.dissemination import Dissemination
+from omen.protocol.context import Outbox
+from omen.protocol.dissemination.dissemination import Dissemination
 from omen.protocol.events import MILLISECOND, Deliver, Gap, Held, Multicast, NodeId, Output, Send, SetTimer, Topic
-from omen.protocol.frames import decode, encode
-from omen.protocol.messages import Ref
-from omen.protocol.outbox import Outbox
-from omen.protocol.publications import Publication
+from omen.protocol.messages.overlay import Ref
+from omen.protocol.messages.publications import Publication
+from omen.protocol.messages.wire import decode, encode
 
 TOPIC = 7
 

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from omen.churn import Crash, Join, Leave, Resubscribe, Trace
     from omen.errors import CannotWrite, Denied, InvalidInput, InvalidTable, MissingDependency, OmenError
     from omen.interests import Interests
-    from omen.mend import start_maintainer
+    from omen.maintain import start_maintainer
     from omen.net.broker import Broker
     from omen.net.inbox import Gap, Message
     from omen.net.security import Rule, Security
     from omen.net.settings import NodeConfig
     from omen.overlay import Overlay
     from omen.quality import Check, check_overlay
-    from omen.runs import ALGORITHMS, SYSTEMS, design_overlay
-    from omen.runs.replay import replay
+    from omen.systems import ALGORITHMS, SYSTEMS, design_overlay
+    from omen.systems.replay import replay
     from omen.tables import read_churn, read_overlay, read_workload, write_churn, write_overlay, write_workload
 
     __version__: str
 
 _HOMES = {
-    "ALGORITHMS": "omen.runs",
+    "ALGORITHMS": "omen.systems",
     "Broker": "omen.net.broker",
     "CannotWrite": "omen.errors",
     "Check": "omen.quality",
@@ -53,16 +53,16 @@ _HOMES = {
     "Overlay": "omen.overlay",
     "Resubscribe": "omen.churn",
     "Rule": "omen.net.security",
-    "SYSTEMS": "omen.runs",
+    "SYSTEMS": "omen.systems",
     "Security": "omen.net.security",
     "Trace": "omen.churn",
     "check_overlay": "omen.quality",
-    "design_overlay": "omen.runs",
+    "design_overlay": "omen.systems",
     "read_churn": "omen.tables",
     "read_overlay": "omen.tables",
     "read_workload": "omen.tables",
-    "replay": "omen.runs.replay",
-    "start_maintainer": "omen.mend",
+    "replay": "omen.systems.replay",
+    "start_maintainer": "omen.maintain",
     "write_churn": "omen.tables",
     "write_overlay": "omen.tables",
     "write_workload": "omen.tables",

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from documented import PARSERS, Command, commands
-from omen.runs import ALGORITHMS, SYSTEMS
+from omen.systems import ALGORITHMS, SYSTEMS
 
 USAGES = commands("docs/cli.md")
 OPTION = re.compile(r"(\[?)(--[a-z][a-z-]*)(?: ([^\s\[\]()|-][^\s\[\]()]*))?")

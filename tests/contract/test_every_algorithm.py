@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from omen.interests import Interests
 from omen.quality import check_overlay, topic_diameters
-from omen.runs import ALGORITHMS, design_overlay
+from omen.systems import ALGORITHMS, design_overlay
 from reference.greedy import Topics
 from reference.instances import as_interests, random_interests, tiny_topics
 

@@ -9,7 +9,7 @@ import pytest
 
 from documented import commands
 from omen.cli.main import main
-from omen.runs import ALGORITHMS
+from omen.systems import ALGORITHMS
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 BLOCKS = re.findall(r"^```\n(.*?)^```", README, re.MULTILINE | re.DOTALL)

@@ -16,9 +16,9 @@ from omen.net.handshake import Handshake
 from omen.net.hello import REVISION, Hello, Refused
 from omen.net.names import split_address
 from omen.net.security import Security
-from omen.protocol import frames
-from omen.protocol.circle import place_of
-from omen.protocol.messages import Descriptor, Digest, LinkOk, LinkOpen, LinkSeen, Ref
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages import wire
+from omen.protocol.messages.overlay import Descriptor, Digest, LinkOk, LinkOpen, LinkSeen, Ref
 
 from .besieged import Siege, security_of
 
@@ -66,7 +66,7 @@ class Attacker:
         self.send(len(body).to_bytes(4, "big") + body)
 
     def say(self, message: Any) -> None:
-        self.send_frame(frames.encode(message))
+        self.send_frame(wire.encode(message))
 
     async def read_to_end(self) -> bytes:
         """Until the node closes."""
@@ -102,7 +102,7 @@ class Attacker:
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 length = int.from_bytes(await self.reader.readexactly(4), "big")
-                if length and type(frames.decode(await self.reader.readexactly(length))) is kind:
+                if length and type(wire.decode(await self.reader.readexactly(length))) is kind:
                     return
 
     async def become_neighbour(self, name: str, topic: int) -> Ref:

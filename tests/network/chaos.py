@@ -28,7 +28,7 @@ from omen.net.recording import replay_recording
 from omen.net.security import Security
 from omen.net.settings import LIVE, NodeConfig
 from omen.net.state import read_states
-from omen.runs import design_overlay
+from omen.systems import design_overlay
 from omen.workloads import generate_interests
 
 from .member import Task, be_member

@@ -25,11 +25,12 @@ import msgspec
 from omen.net.handshake import Handshake
 from omen.net.hello import UNREADABLE, Hello, Refused, check_hello, read_hello, write_hello, write_refusal
 from omen.net.settings import LIVE
-from omen.protocol import frames, messages, publications
-from omen.protocol.circle import place_of
 from omen.protocol.events import Multicast, Publish, Received, Send
-from omen.protocol.messages import Descriptor, Digest, Ref
-from omen.protocol.omen import OmenNode
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages import overlay as messages
+from omen.protocol.messages import publications, wire
+from omen.protocol.messages.overlay import Descriptor, Digest, Ref
+from omen.protocol.node import OmenNode
 
 SECRET = b"a secret for fuzzing, nobody else's"
 OWN = Hello("omen", place_of("ann"), "ann", 7, "127.0.0.1:1", 11, 1)
@@ -114,11 +115,11 @@ def try_hello(data: bytes) -> str:
 def try_frame(data: bytes) -> str:
     """The decoder, and back again."""
     try:
-        message = frames.decode(data)
+        message = wire.decode(data)
     except UNREADABLE:
         return "unreadable"
-    again = frames.encode(message)
-    assert frames.decode(again) == message
+    again = wire.encode(message)
+    assert wire.decode(again) == message
     return "read"
 
 
@@ -134,7 +135,7 @@ class Core:
 
     def __call__(self, data: bytes) -> str:
         try:
-            message = frames.decode(data)
+            message = wire.decode(data)
         except UNREADABLE:
             return "unreadable"
         if self._core is None or self._inputs % self.LIVES == 0 or self._core.stopped:
@@ -146,7 +147,7 @@ class Core:
             outputs = core.handle(Received(THEIRS.node, message), self._now)
             for output in outputs:
                 if isinstance(output, (Send, Multicast)):
-                    frames.encode(output.message)
+                    wire.encode(output.message)
         except Exception:
             self._core = None
             raise
@@ -269,7 +270,7 @@ def run_atheris(campaign: Campaign, seconds: float, seed: int, corpus: Path) -> 
 
     for function in (try_hello, try_frame, Handshake.take, Handshake._check_identity, Handshake._verify):
         atheris.instrument_func(function)
-    for function in (read_hello, check_hello, frames.decode, frames.encode, publications.parse_publication):
+    for function in (read_hello, check_hello, wire.decode, wire.encode, publications.parse_publication):
         atheris.instrument_func(function)
     options = [f"-max_total_time={int(seconds)}", "-max_len=8192", f"-seed={seed}", "-rss_limit_mb=4096"]
     atheris.Setup([sys.argv[0], *options, str(corpus)], one)

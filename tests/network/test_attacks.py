@@ -11,9 +11,9 @@ import pytest
 
 from omen.net.hello import MAGIC, PREFACE, VERSION, Hello, write_hello
 from omen.net.names import topic_key
-from omen.protocol.circle import place_of
-from omen.protocol.messages import Descriptor, Details, Digest, EventId, LinkOpen, Locate, Ref, Report, Status
-from omen.protocol.publications import Announce, Mark, make_publication, stream_key
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages.overlay import Descriptor, Details, Digest, EventId, LinkOpen, Locate, Ref, Report, Status
+from omen.protocol.messages.publications import Announce, Mark, make_publication, stream_key
 
 from .attackers import Attacker, address, be_member, hello_of, many
 from .besieged import TOPIC, Siege, besieged

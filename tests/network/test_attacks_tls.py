@@ -14,9 +14,9 @@ from omen.net.hello import write_hello
 from omen.net.keys import authority_in, make_cluster_keys, make_node, security_from
 from omen.net.names import topic_key
 from omen.net.security import Security
-from omen.protocol.circle import place_of
-from omen.protocol.messages import Descriptor, Digest, LinkOpen, Ref
-from omen.protocol.publications import make_publication, stream_key
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages.overlay import Descriptor, Digest, LinkOpen, Ref
+from omen.protocol.messages.publications import make_publication, stream_key
 
 from .attackers import Attacker, address, be_member, context_of, hello_of, keys_of, many
 from .besieged import TOPIC, Siege, besieged

@@ -27,8 +27,8 @@ from omen.net.names import topic_key
 from omen.net.running import run
 from omen.net.security import Rule, Security
 from omen.net.settings import LIVE, NodeConfig, read_node_config
-from omen.protocol.circle import place_of
-from omen.protocol.publications import make_publication, stream_key
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages.publications import make_publication, stream_key
 
 from .attackers import Attacker
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from omen.churn import Crash, Event, Join, Trace
 from omen.interests import Interests
-from omen.pipeline.sweep_cells import WorkloadSpec
 from omen.report.experiments import omen
 from omen.report.experiments.omen import DEVIATIONS
 from omen.report.experiments.omen_cells import Effort, Stage
 from omen.report.experiments.results import InProcess
+from omen.sweep.cells import WorkloadSpec
 from omen.tables import write_churn, write_workload
 
 from .claims import in_process

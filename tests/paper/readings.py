@@ -18,15 +18,15 @@ import numpy as np
 
 from omen.interests import Interests
 from omen.overlay import Overlay
-from omen.pipeline.sweep_cells import WorkloadSpec
-from omen.pipeline.sweep_kinds import interests_of
-from omen.pipeline.sweep_simulated import measure_lives
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.quality import degree_summary, diameter_summary, topic_diameters
 from omen.report.experiments import spidercast
 from omen.report.experiments.results import InProcess, mean
-from omen.runs import design_overlay
-from omen.runs.spidercast import run_to_quiescence
+from omen.sweep.cells import WorkloadSpec
+from omen.sweep.kinds import interests_of
+from omen.sweep.simulated import measure_lives
+from omen.systems import design_overlay
+from omen.systems.spidercast import run_to_quiescence
 
 from . import ktco, low_oda
 

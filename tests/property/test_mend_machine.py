@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from omen.churn import Crash, Event, Join, Leave, Resubscribe
 from omen.interests import Interests
-from omen.mend import resume_maintainer, start_maintainer
-from omen.mend.maintainers import Maintainer
-from omen.mend.state import State
+from omen.maintain import resume_maintainer, start_maintainer
+from omen.maintain.maintainers import Maintainer
+from omen.maintain.state import State
 from omen.quality import check_overlay
 
 TOPICS = ["ant", "bee", "cat", "dog", "eel", "fox"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from omen.churn import Event, Join, Leave, Resubscribe
-from omen.mend import start_maintainer
-from omen.mend.maintainers import Maintainer
+from omen.maintain import start_maintainer
+from omen.maintain.maintainers import Maintainer
 from reference.dynamic import Batch, Dynamic
 from reference.greedy import Topics
 from reference.instances import as_interests

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from omen.interests import Interests, label_keys
 from omen.kernels.counter_random import mix
-from omen.runs import design_overlay
+from omen.systems import design_overlay
 from reference.greedy import Topics
 from reference.instances import as_interests, tiny_topics
 from reference.per_topic import by_label, harary, per_topic

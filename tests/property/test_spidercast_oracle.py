@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omen.protocol.messages import Ref
+from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.neighbours import Neighbours
 from omen.sim.membership import Membership
 from reference.spidercast import best_candidates, calc_k_uncovered, random_candidates

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from omen.protocol.events import NodeId, Received, Time
-from omen.protocol.messages import Message, encode
+from omen.protocol.messages.overlay import Message, encode
 from omen.sim.world import World
 
 EXTREMES = (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from omen.churn import Crash, Join, Leave, Resubscribe, Trace
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
 from omen.protocol.config import Config
-from omen.protocol.registry import Registry
-from omen.runs import design_overlay
-from omen.runs.replay import replay
+from omen.protocol.membership.registry import Registry
 from omen.sim.population import Population
 from omen.sim.world import World
+from omen.systems import design_overlay
+from omen.systems.replay import replay
 from omen.workloads import generate_interests
 
 

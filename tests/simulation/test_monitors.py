@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from omen.interests import Interests
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
-from omen.protocol.docket import Case
 from omen.protocol.events import SECOND
-from omen.protocol.mending import Loss
-from omen.protocol.messages import EventId
+from omen.protocol.messages.overlay import EventId
+from omen.protocol.repair.event_queue import Case
+from omen.protocol.repair.shadow_set import Loss
 from omen.sim.monitors import Bounds, Monitors
 from omen.sim.population import Population
 from omen.sim.world import World

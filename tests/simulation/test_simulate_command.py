@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from omen.cli.main import main
-from omen.cli.searching import SYSTEMS
+from omen.cli.simulate_search import SYSTEMS
 from omen.sim.kinds import KINDS
 from omen.sim.scenario import EventSpec, NodeSpec, OverlaySpec, Scenario
 from omen.sim.search import Search, World
@@ -121,8 +121,8 @@ def test_what_takes_long_is_shown_but_not_among_the_lines_of_a_trace(
         yield
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("omen.cli.simulating.working", working)
-    monkeypatch.setattr("omen.cli.searching.working", working)
+    monkeypatch.setattr("omen.cli.simulate.working", working)
+    monkeypatch.setattr("omen.cli.simulate_search.working", working)
     monkeypatch.setattr("omen.sim.search.run_worlds", lambda *_: iter([FAILED]))
     monkeypatch.setattr("omen.sim.search.shrink_world", lambda *_: Shrunk(APART, 3, 1))
     main(["simulate", str(scenario), "--trace"])

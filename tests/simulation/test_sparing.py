@@ -8,12 +8,12 @@ from itertools import pairwise
 import pytest
 
 from omen.interests import Interests
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, Notify, Received
-from omen.protocol.links import FADING, UP
-from omen.protocol.messages import Ref, Spare
+from omen.protocol.messages.overlay import Ref, Spare
+from omen.protocol.repair.links import FADING, UP
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population

@@ -10,13 +10,13 @@ from omen.overlay import Overlay
 from omen.protocol.events import SECOND
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.quality import check_overlay, topic_components
-from omen.runs import design_overlay
-from omen.runs.simulated_spidercast import build_spidercast
-from omen.runs.systems import find_system, resolve_settings
 from omen.sim.latency import uniform
 from omen.sim.membership import Membership
 from omen.sim.spiders import Spiders
 from omen.sim.world import Network, World
+from omen.systems import design_overlay
+from omen.systems.simulated_spidercast import build_spidercast
+from omen.systems.system import find_system, resolve_settings
 from omen.workloads import generate_interests, random_rounds
 
 NETWORK = Network(latency=uniform(500, 2_000), detection=uniform(20_000, 100_000))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from omen.protocol.events import Connect, Input, NodeId, Notify, Output, PeerLost, Received, Send, SetTimer, TimerFired
-from omen.protocol.messages import Beat, encode
+from omen.protocol.messages.overlay import Beat, encode
 from omen.sim.latency import Latency, by_link, constant, log_normal, uniform
 from omen.sim.world import Dropped, Network, World, generator_for
 

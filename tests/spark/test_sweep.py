@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from omen.pipeline import sweep as engine
-from omen.pipeline.sweep_cells import Cell, WorkloadSpec
-from omen.pipeline.sweep_kinds import run_cell
-from omen.pipeline.sweep_table import SweepTable
+from omen.sweep.cells import Cell, WorkloadSpec
+from omen.sweep.kinds import run_cell
+from omen.sweep.table import SweepTable
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from omen.protocol.events import Input, Output, Received, Send, SetTimer, Time, TimerFired
-from omen.protocol.messages import Ref
+from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.messages import Connect, ConnectOk, Heartbeat
 from omen.protocol.spidercast.node import SpiderNode

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from omen.pipeline.sweep_bounds import fewest_links
-from omen.pipeline.sweep_cells import Cell, CellResult
 from omen.report import beyond
 from omen.report.experiments.results import InProcess
 from omen.report.figures import Drawing
+from omen.sweep.bounds import fewest_links
+from omen.sweep.cells import Cell, CellResult
 from omen.workloads import generate_interests
 
 

@@ -13,7 +13,7 @@ import pytest
 from omen.churn import Crash, Join, Leave
 from omen.errors import InvalidInput
 from omen.interests import Interests
-from omen.runs.replay import find_impossible
+from omen.systems.replay import find_impossible
 from omen.workloads import Distribution, Popularity, Sizes, generate_interests, lifetimes, random_rounds
 
 INFO = {"made": "synth", "topics": 30, "popularity": "zipf:1", "sizes": "uniform:2:6"}

@@ -15,7 +15,7 @@ import pytest
 import omen
 from commands import run, run_json
 from omen.cli.main import main
-from omen.runs import ALGORITHMS
+from omen.systems import ALGORITHMS
 
 SYNTH = "workload synth --nodes 60 --topics 12 --popularity zipf:1 --sizes uniform:1:6 --seed 3"
 COMMANDS = (

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import run, run_json
-from omen.mend import MAINTAINERS
-from omen.runs import SYSTEMS
+from omen.maintain import MAINTAINERS
+from omen.systems import SYSTEMS
 from omen.tables import read_churn, read_overlay, read_workload
 
 COMMANDS = ("churn", "churn random", "churn lifetimes", "replay", "mend")

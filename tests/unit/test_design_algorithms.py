@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from omen.interests import Interests
-from omen.runs import design_overlay
+from omen.systems import design_overlay
 
 HUBS = Interests.from_pairs(
     [

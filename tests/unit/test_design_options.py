@@ -13,7 +13,7 @@ import pytest
 from omen.design import Option, resolve_options
 from omen.errors import InvalidInput
 from omen.interests import Interests
-from omen.runs import ALGORITHMS, design_overlay, find_algorithm
+from omen.systems import ALGORITHMS, design_overlay, find_algorithm
 
 INTERESTS = Interests.from_pairs([("ann", "tea"), ("bob", "tea"), ("bob", "jazz"), ("cid", "jazz")])
 
@@ -116,6 +116,6 @@ def test_low_oda_is_the_default() -> None:
 
 
 def test_declarations_are_read_without_loading_numpy_or_a_kernel() -> None:
-    code = "import sys, omen.runs; print(*sorted({'numpy', 'numba', 'pyarrow', 'pandas'} & sys.modules.keys()))"
+    code = "import sys, omen.systems; print(*sorted({'numpy', 'numba', 'pyarrow', 'pandas'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -10,11 +10,11 @@ import pytest
 from neighbourhood import TOPIC, Neighbourhood
 from omen.errors import InvalidInput
 from omen.protocol.config import Config
-from omen.protocol.dissemination import Dissemination
+from omen.protocol.context import Outbox
+from omen.protocol.dissemination.dissemination import Dissemination
 from omen.protocol.events import MILLISECOND, Deliver, Multicast, SetTimer
-from omen.protocol.messages import Ref
-from omen.protocol.outbox import Outbox
-from omen.protocol.publications import Announce, Prune, Publication, Pull, make_publication, stream_key
+from omen.protocol.messages.overlay import Ref
+from omen.protocol.messages.publications import Announce, Prune, Publication, Pull, make_publication, stream_key
 
 CHAIN = [(1, 2), (2, 3), (3, 4)]
 RING = [(1, 2), (2, 3), (3, 4), (4, 5), (1, 5)]

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from omen.interests import Interests
-from omen.pipeline.sweep_bounds import fewest_links, link_bound
-from omen.pipeline.sweep_cells import Cell, CellResult
-from omen.pipeline.sweep_kinds import check_cell
 from omen.report.beyond import BEYOND
 from omen.report.experiments.inputs import GRAPHS, NO_DATA, Inputs
 from omen.report.experiments.omen import ON_LARGE
 from omen.report.experiments.papers import PAPERS
 from omen.report.experiments.results import NotRun
 from omen.report.ledger import VERDICTS, Claim, Deviation, Measured, claims, judge, ordered, summary_line
-from omen.runs import design_overlay
+from omen.sweep.bounds import fewest_links, link_bound
+from omen.sweep.cells import Cell, CellResult
+from omen.sweep.kinds import check_cell
+from omen.systems import design_overlay
 from omen.workloads import generate_interests
 
 FACEBOOK = Inputs({"fb1k": "inputs/fb1k"}, {"fb1k": "inputs/fb1k-churn"})

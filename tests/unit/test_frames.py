@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omen.protocol.circle import place_of
-from omen.protocol.frames import decode, encode, size_of
-from omen.protocol.messages import LinkSeen, Ref, Shuffle
-from omen.protocol.publications import (
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages.overlay import LinkSeen, Ref, Shuffle
+from omen.protocol.messages.publications import (
     HEADER_BYTES,
     Announce,
     Graft,
@@ -23,6 +22,7 @@ from omen.protocol.publications import (
     make_publication,
     stream_key,
 )
+from omen.protocol.messages.wire import decode, encode, size_of
 
 U64 = st.integers(min_value=0, max_value=2**64 - 1)
 U32 = st.integers(min_value=0, max_value=2**32 - 1)

@@ -11,8 +11,8 @@ from omen import design_overlay
 from omen.churn import Crash, Join, Leave, Resubscribe
 from omen.errors import InvalidInput
 from omen.interests import Interests
-from omen.mend import MAINTAINERS, resume_maintainer, start_maintainer
-from omen.mend.maintainers import Maintainer
+from omen.maintain import MAINTAINERS, resume_maintainer, start_maintainer
+from omen.maintain.maintainers import Maintainer
 from omen.overlay import Overlay
 from omen.quality import check_overlay
 from reference.dynamic import Dynamic
@@ -95,7 +95,7 @@ def test_names_and_options_that_do_not_exist_are_refused_with_a_hint() -> None:
 
 
 def test_the_declarations_are_read_without_loading_numpy_or_a_kernel() -> None:
-    code = "import sys, omen.mend; print('numpy' in sys.modules or 'numba' in sys.modules)"
+    code = "import sys, omen.maintain; print('numpy' in sys.modules or 'numba' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"
 

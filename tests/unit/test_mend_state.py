@@ -6,10 +6,10 @@ import pytest
 from omen.errors import InvalidInput
 from omen.interests import Interests
 from omen.kernels.pieces import sort_by_order
-from omen.mend import start_maintainer
-from omen.mend.names import Names
-from omen.mend.rows import Rows
-from omen.mend.state import State
+from omen.maintain import start_maintainer
+from omen.maintain.names import Names
+from omen.maintain.rows import Rows
+from omen.maintain.state import State
 from omen.overlay import Overlay
 from omen.quality import check_overlay
 

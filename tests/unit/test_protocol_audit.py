@@ -7,12 +7,23 @@ from collections import Counter
 
 import pytest
 
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
+from omen.protocol.audit.labels import BUCKETS, FEW
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, Received, Send, SetTimer, Time, TimerFired
-from omen.protocol.labels import BUCKETS, FEW
-from omen.protocol.messages import AskPieces, Buckets, Check, Descriptor, Digest, Labels, Message, Pieces, Propose, Ref
-from omen.protocol.omen import OmenNode
+from omen.protocol.messages.overlay import (
+    AskPieces,
+    Buckets,
+    Check,
+    Descriptor,
+    Digest,
+    Labels,
+    Message,
+    Pieces,
+    Propose,
+    Ref,
+)
+from omen.protocol.node import OmenNode
 
 CONFIG = Config(audit=True, gossip_period=1000 * SECOND)
 PERIOD = CONFIG.audit_period

@@ -8,11 +8,11 @@ import random
 import msgspec
 import pytest
 
-from omen.mend.choosing import choose_links
-from omen.protocol import checking
+from omen.maintain.choosing import choose_links
+from omen.protocol import validation as checking
 from omen.protocol.config import Config
 from omen.protocol.events import Received, Send, TimerFired
-from omen.protocol.messages import (
+from omen.protocol.messages.overlay import (
     Answer,
     Arrive,
     Confirmed,
@@ -29,7 +29,7 @@ from omen.protocol.messages import (
     Status,
     encode,
 )
-from omen.protocol.omen import OmenNode
+from omen.protocol.node import OmenNode
 
 ME, OTHER, THIRD = 10, 20, 30
 

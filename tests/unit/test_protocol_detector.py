@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 
-from omen.protocol.book import Book
 from omen.protocol.config import Config
-from omen.protocol.detector import HEALTH_AT_MOST, SUSPECTED, Detector
+from omen.protocol.context import Outbox
 from omen.protocol.events import SECOND, Send, SetTimer, Time
-from omen.protocol.messages import Beat, Descriptor, Digest, Message, Ping, PingFor, Pong, Ref
-from omen.protocol.outbox import Outbox
+from omen.protocol.membership.failure_detector import HEALTH_AT_MOST, SUSPECTED, Detector
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.messages.overlay import Beat, Descriptor, Digest, Message, Ping, PingFor, Pong, Ref
 
 ME = 1000
 CONFIG = Config(detector=True)

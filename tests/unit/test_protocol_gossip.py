@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 
-from omen.protocol.book import Book
 from omen.protocol.config import Config
+from omen.protocol.context import Outbox
 from omen.protocol.events import Send
-from omen.protocol.gossip import LINKS_BEHIND, LONGEST_REST, Gossip
-from omen.protocol.links import Links
-from omen.protocol.messages import Descriptor, Details, Digest, Message, Offer, Ref, Want
-from omen.protocol.outbox import Outbox
-from omen.protocol.ring import Ring
-from omen.protocol.sampling import Sampling
-from omen.protocol.views import Views
+from omen.protocol.membership.gossip import LINKS_BEHIND, LONGEST_REST, Gossip
+from omen.protocol.membership.peer_sampling import Sampling
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.ring import Ring
+from omen.protocol.messages.overlay import Descriptor, Details, Digest, Message, Offer, Ref, Want
+from omen.protocol.repair.links import Links
+from omen.protocol.repair.views import Views
 
 ME, PREDECESSOR = 1000, 900
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omen.mend.choosing import choose_links
-from omen.protocol.backups import RULES, build_backups
+from omen.maintain.choosing import choose_links
 from omen.protocol.config import Config
-from omen.protocol.mending import ASKING, Loss, Mending, common_positions, positions, to_bits
-from omen.protocol.messages import Answer, EventId, Ref
-from omen.protocol.omen import OmenNode
+from omen.protocol.messages.overlay import Answer, EventId, Ref
+from omen.protocol.node import OmenNode
+from omen.protocol.repair.backups import RULES, build_backups
+from omen.protocol.repair.shadow_set import ASKING, Loss, Mending, common_positions, positions, to_bits
 
 LOST = EventId(100, 1, "leave")
 

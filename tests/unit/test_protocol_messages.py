@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omen.protocol import messages, vocabulary
-from omen.protocol.circle import place_of
-from omen.protocol.messages import (
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages import base as vocabulary
+from omen.protocol.messages import overlay as messages
+from omen.protocol.messages.overlay import (
     Answer,
     AnyMessage,
     Ask,

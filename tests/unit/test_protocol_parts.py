@@ -6,13 +6,15 @@ import random
 
 import pytest
 
-from omen.protocol.book import Book
-from omen.protocol.circle import SPACE, clockwise, nearest_after, nearest_before, place_of
 from omen.protocol.config import Config
+from omen.protocol.context import Outbox
 from omen.protocol.events import Send, SetTimer
-from omen.protocol.links import ACCEPTED, OPENING, PLANNED, UP, Links
-from omen.protocol.locate import Locator
-from omen.protocol.messages import (
+from omen.protocol.membership.circle import SPACE, clockwise, nearest_after, nearest_before, place_of
+from omen.protocol.membership.peer_sampling import Sampling
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.ring import SPARE, Ring
+from omen.protocol.membership.ring_lookup import Locator
+from omen.protocol.messages.overlay import (
     Descriptor,
     Digest,
     LinkClose,
@@ -26,9 +28,7 @@ from omen.protocol.messages import (
     Shuffle,
     ShuffleReply,
 )
-from omen.protocol.outbox import Outbox
-from omen.protocol.ring import SPARE, Ring
-from omen.protocol.sampling import Sampling
+from omen.protocol.repair.links import ACCEPTED, OPENING, PLANNED, UP, Links
 
 ME = 1000
 

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from omen.protocol.backups import build_backups
-from omen.protocol.book import Book
 from omen.protocol.config import Config
-from omen.protocol.docket import Docket
-from omen.protocol.messages import Descriptor, Digest, EventId, Ref
-from omen.protocol.views import Views
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.messages.overlay import Descriptor, Digest, EventId, Ref
+from omen.protocol.repair.backups import build_backups
+from omen.protocol.repair.event_queue import Docket
+from omen.protocol.repair.views import Views
 
 ME, FOLLOWED = 100, 90
 TOPICS = (1, 2, 3, 4)

@@ -10,8 +10,8 @@ import pytest
 from neighbourhood import TOPIC, Neighbourhood
 from omen.net.settings import LIVE
 from omen.protocol.config import Dissemination
-from omen.protocol.publications import Announce, Publication, Pull
-from omen.protocol.windows import OVERHEAD
+from omen.protocol.dissemination.window import OVERHEAD
+from omen.protocol.messages.publications import Announce, Publication, Pull
 
 SECOND = 1000
 NEVER = lambda sender, to, message: False  # noqa: E731

@@ -13,10 +13,10 @@ from omen.errors import InvalidInput
 from omen.interests import Interests
 from omen.overlay import Overlay
 from omen.quality import check_overlay
-from omen.runs import SYSTEMS, design_overlay
-from omen.runs.checkpoint import Checkpoint
-from omen.runs.replay import NO_COUNT, Replayed, find_impossible, replay
-from omen.runs.summary import summarise
+from omen.systems import SYSTEMS, design_overlay
+from omen.systems.checkpoint import Checkpoint
+from omen.systems.replay import NO_COUNT, Replayed, find_impossible, replay
+from omen.systems.summary import summarise
 from omen.workloads import generate_interests, lifetimes, random_rounds
 
 WORKLOAD = generate_interests(60, 15, "zipf:1", "uniform:1:6", seed=4)
@@ -209,7 +209,7 @@ def test_the_judge_is_asked_as_often_as_told() -> None:
 
 
 def test_a_topic_left_split_is_found_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from omen.runs import systems
+    from omen.systems import system as systems
 
     def lose_links(self: systems.MaintainedSystem) -> tuple[Interests, Overlay]:
         interests = self.maintainer.interests()

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from omen.protocol import upkeep
-from omen.protocol.checking import LARGEST
-from omen.protocol.messages import encode
+from omen.protocol.messages import upkeep
+from omen.protocol.messages.overlay import encode
 from omen.protocol.spidercast import messages as say
 from omen.protocol.spidercast.config import SpiderConfig, coverage
+from omen.protocol.validation import LARGEST
 from unit.spiders import ME, Bench, ref
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from omen.protocol.events import Connect as ConnectTo
 from omen.protocol.events import Depart, Disconnect, Notify, Subscribe
-from omen.protocol.messages import encode
+from omen.protocol.messages.overlay import encode
 from omen.protocol.spidercast import messages as say
 from omen.protocol.spidercast.config import SpiderConfig, coverage, similarity
 from unit.spiders import ME, Bench, ref

@@ -10,7 +10,7 @@ import pytest
 from commands import run
 from omen.errors import InvalidInput
 from omen.interests import Interests
-from omen.runs import SYSTEMS, design_overlay, find_system, resolve_settings
+from omen.systems import SYSTEMS, design_overlay, find_system, resolve_settings
 
 PAIR = Interests.from_pairs([("ann", "tea"), ("bob", "tea")])
 NONSENSE = [

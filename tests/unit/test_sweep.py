@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from commands import run, run_json
-from omen.cli.sweeping import EPILOG
+from omen.cli.sweep import EPILOG
 from omen.errors import CannotWrite, InvalidInput
 from omen.pipeline import sweep as engine
-from omen.pipeline.sweep_cells import Cell, CellResult, WorkloadSpec, pairs
-from omen.pipeline.sweep_grid import make_grid
-from omen.pipeline.sweep_kinds import interests_of, run_cell, top_intersection
-from omen.pipeline.sweep_table import SweepTable
+from omen.sweep.cells import Cell, CellResult, WorkloadSpec, pairs
+from omen.sweep.grid import make_grid
+from omen.sweep.kinds import interests_of, run_cell, top_intersection
+from omen.sweep.table import SweepTable
 
 WORKLOAD: dict[str, Any] = {"nodes": [12, 20], "topics": 6, "sizes": 2}
 TINY = WorkloadSpec(16, 6, "uniform", "2", 0)

@@ -8,7 +8,7 @@ import networkx
 import pytest
 
 from omen.interests import Interests
-from omen.pipeline.sweep_meshes import draw_meshes, measure_meshes
+from omen.sweep.meshes import draw_meshes, measure_meshes
 from omen.workloads import generate_interests
 
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least, seconds, share
-from omen.cli.google import add_google
+from omen.cli.churn_google import add_google
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
 

@@ -80,7 +80,7 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
 
 def up(arguments: argparse.Namespace) -> int:
     from omen.net.cluster import CLIENT_FILE, LOGS, Plan, bring_up, wait_until_healthy
-    from omen.runs import design_overlay
+    from omen.systems import design_overlay
 
     interests = _interests(arguments)
     overlay: Overlay | None = None

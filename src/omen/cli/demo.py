@@ -89,10 +89,10 @@ def _live(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _design(interests: Interests, name: str, path: Path) -> dict[str, Any]:
-    from omen.cli.designing import build_timed
+    from omen.cli.design import build_timed
     from omen.design import resolve_options
     from omen.quality import check_overlay, degree_summary
-    from omen.runs import find_algorithm
+    from omen.systems import find_algorithm
     from omen.tables import write_overlay
 
     algorithm = find_algorithm(name)

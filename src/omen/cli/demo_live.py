@@ -17,7 +17,7 @@ def run_live(folder: Path, seed: int, quiet: bool) -> dict[str, Any]:
     from omen.interests import Interests
     from omen.net.trial import run_trial
     from omen.quality import per_topic_mesh_links
-    from omen.runs import design_overlay
+    from omen.systems import design_overlay
     from omen.workloads import generate_interests
 
     drawn = generate_interests(NODES, TOPICS, POPULARITY, SIZES, seed)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from omen.cli.declared_options import Declared, add_declared_options, given_options
 from omen.design.options import suggest
 from omen.errors import InvalidInput
-from omen.mend.options import Setting, resolve
+from omen.maintain.options import Setting, resolve
 
 
 class DeclaredSystem(Declared, Protocol):

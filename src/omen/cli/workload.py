@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json
-from omen.cli.profiling import add_profile
 from omen.cli.progress import working
-from omen.cli.social import add_social
 from omen.cli.spark_options import add_spark_options
+from omen.cli.workload_profile import add_profile
+from omen.cli.workload_social import add_social
 
 if TYPE_CHECKING:
     from omen.interests import Interests

@@ -16,9 +16,9 @@ from typing import Any
 from omen.errors import Denied
 from omen.net.names import topic_key
 from omen.net.security import Rule
-from omen.protocol.circle import place_of
-from omen.protocol.messages import Arrive, Descriptor, Details, LinkOk, LinkOpen
-from omen.protocol.publications import Publication, StreamKey, read_key
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages.overlay import Arrive, Descriptor, Details, LinkOk, LinkOpen
+from omen.protocol.messages.publications import Publication, StreamKey, read_key
 
 REMEMBERED = 1 << 14
 WILD = "*?["

@@ -6,11 +6,11 @@ import random
 
 import msgspec
 
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
 from omen.protocol.config import Config
 from omen.protocol.events import Engine, Topic
-from omen.protocol.messages import Descriptor, Ref
-from omen.protocol.omen import OmenNode
+from omen.protocol.messages.overlay import Descriptor, Ref
+from omen.protocol.node import OmenNode
 
 
 class Preset(msgspec.Struct, frozen=True, array_like=True):

@@ -25,8 +25,8 @@ from omen.net.serving import serve_pages
 from omen.net.settings import NodeConfig
 from omen.net.state import last_life, write_state
 from omen.protocol import events
-from omen.protocol.circle import place_of
-from omen.protocol.messages import Ref
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages.overlay import Ref
 
 POLL_S = 0.25
 SEED_PATIENCE = 0.2  # of the time to join: then a node that is itself among those to join through begins alone

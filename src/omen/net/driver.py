@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
 from omen.net.birth import Birth, make_core
 from omen.net.connection import Connection
 from omen.net.guard import Guard
@@ -20,7 +20,6 @@ from omen.net.peer import Parts
 from omen.net.peers import Peers
 from omen.net.recording import Recorder
 from omen.net.settings import Limits
-from omen.protocol import frames
 from omen.protocol.events import (
     Connect,
     Deliver,
@@ -42,8 +41,9 @@ from omen.protocol.events import (
     TimerFired,
     TimerKey,
 )
-from omen.protocol.messages import EventId
-from omen.protocol.publications import OPENING, PLAIN, Publication, parse_publication
+from omen.protocol.messages import wire
+from omen.protocol.messages.overlay import EventId
+from omen.protocol.messages.publications import OPENING, PLAIN, Publication, parse_publication
 
 REPAIR_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -56,8 +56,8 @@ ForApplication = Gap | Held | Notify
 
 def frame(message: Any) -> tuple[Parts, int, bool]:
     """A message as it goes out: length, bytes (made once however many it goes to), and whether it goes ahead."""
-    body = frames.encode(message)
-    return (len(body).to_bytes(4, "big"), body), len(body) + 4, body[0] == frames.OTHER
+    body = wire.encode(message)
+    return (len(body).to_bytes(4, "big"), body), len(body) + 4, body[0] == wire.OTHER
 
 
 class Driver:
@@ -235,7 +235,7 @@ class Driver:
                     self._note_failure(error, PUBLICATION)
                 continue
             try:
-                message = frames.decode(body)
+                message = wire.decode(body)
             except UNREADABLE as error:
                 self._refuse_frame(connection, str(error))
                 break

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from omen import kernels
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
 
 KEPT = "greedy_small.*.nbi"
 SOON_S = 3.0

@@ -19,9 +19,9 @@ from omen.net.logs import write_log
 from omen.net.names import join_address, next_life, topic_key
 from omen.net.running import run_node
 from omen.net.settings import NodeConfig
-from omen.protocol.circle import nearest_after, nearest_before, place_of
-from omen.protocol.messages import Descriptor, Digest, Ref
-from omen.protocol.ring import SPARE
+from omen.protocol.membership.circle import nearest_after, nearest_before, place_of
+from omen.protocol.membership.ring import SPARE
+from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 
 if TYPE_CHECKING:
     from omen.overlay import Overlay

@@ -20,7 +20,7 @@ from typing import Annotated
 import msgspec
 
 from omen.errors import OmenError
-from omen.protocol.vocabulary import Life, Place, Text
+from omen.protocol.messages.base import Life, Place, Text
 
 Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
 VERSION = 1

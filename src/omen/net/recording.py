@@ -18,8 +18,8 @@ import msgspec
 
 from omen.errors import InvalidInput
 from omen.net.birth import Birth, make_core
-from omen.protocol import frames
 from omen.protocol.events import Engine, Input, Output, Received, SetTimer, Time, TimerFired, TimerKey
+from omen.protocol.messages import wire
 
 LENGTH = struct.Struct(">I")
 START, RECEIVED, TIMER, OTHER = range(4)
@@ -87,7 +87,7 @@ class Recorder:
     def note(self, event: Input, now: Time, outputs: Sequence[Output]) -> None:
         """An input and the answer to it."""
         if isinstance(event, Received):
-            self._note(RECEIVED, now, event.sender, frames.encode(event.message), outputs)
+            self._note(RECEIVED, now, event.sender, wire.encode(event.message), outputs)
         elif isinstance(event, TimerFired):
             self._note(TIMER, now, self._timers.take(event.key), b"", outputs)
         else:
@@ -148,7 +148,7 @@ def _read_step(path: str | Path, piece: bytes) -> Step:
 
 def _event_of(step: Step, timers: Timers) -> Input:
     if step.kind == RECEIVED:
-        return Received(step.number, frames.decode(step.body))
+        return Received(step.number, wire.decode(step.body))
     if step.kind == TIMER:
         return TimerFired(timers.fire(step.number))
     name, fields = msgspec.msgpack.decode(step.body)

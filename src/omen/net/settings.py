@@ -15,7 +15,7 @@ from omen.net.names import check_name, split_address, topic_key
 from omen.net.security import Rule, Security, check_exposure
 from omen.protocol.config import Config, Dissemination
 from omen.protocol.events import MILLISECOND, SECOND
-from omen.protocol.publications import HEADER_BYTES
+from omen.protocol.messages.publications import HEADER_BYTES
 
 LOOPBACK = "127.0.0.1"
 LARGEST_FRAME = 1 << 30

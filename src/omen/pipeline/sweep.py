@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from omen.pipeline.failures import first_line
 from omen.pipeline.session import SparkOptions, is_connect, spark_session
-from omen.pipeline.sweep_cells import Cell, CellResult
-from omen.pipeline.sweep_kinds import run_cell, weight_of
-from omen.pipeline.sweep_table import DDL, SweepTable, from_arrow, to_arrow
+from omen.sweep.cells import Cell, CellResult
+from omen.sweep.kinds import run_cell, weight_of
+from omen.sweep.table import DDL, SweepTable, from_arrow, to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from omen.protocol.events import NodeId
-from omen.protocol.messages import (
+from omen.protocol.messages.overlay import (
     Alive,
     Answer,
     Arrive,
@@ -53,10 +53,10 @@ from omen.protocol.messages import (
     Yield,
     Yielded,
 )
-from omen.protocol.publications import Announce, Graft, Prune, Pull
+from omen.protocol.messages.publications import Announce, Graft, Prune, Pull
 
 if TYPE_CHECKING:
-    from omen.protocol.omen import OmenNode
+    from omen.protocol.node import OmenNode
 
 Handler = Callable[[NodeId, Any], object]
 

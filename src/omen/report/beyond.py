@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from omen.pipeline.sweep_cells import Cell, Value, WorkloadSpec, pairs
 from omen.report.experiments.lines import line_of
 from omen.report.experiments.results import NotRun, Results
 from omen.report.figures import Drawing, Line, Panel
+from omen.sweep.cells import Cell, Value, WorkloadSpec, pairs
 
 SMALL_NODES = (8, 10, 12, 14, 16, 20)
 SMALL_SEEDS = range(5)

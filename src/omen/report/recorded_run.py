@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.interests import Interests
-from omen.mend import start_maintainer
+from omen.maintain import start_maintainer
 from omen.overlay import Overlay
 from omen.quality import topic_components
-from omen.runs import design_overlay
+from omen.systems import design_overlay
 from omen.workloads import generate_interests
 
 NODES, TOPICS, POPULARITY, SIZES, SEED = 36, 10, "zipf:0.7", "uniform:2:4", 5

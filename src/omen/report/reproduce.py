@@ -12,8 +12,6 @@ from typing import Any
 from omen.errors import InvalidInput, MissingDependency
 from omen.pipeline.session import SparkOptions
 from omen.pipeline.sweep import Swept, Tell, sweep
-from omen.pipeline.sweep_cells import Cell
-from omen.pipeline.sweep_table import SweepTable
 from omen.report.beyond import BEYOND
 from omen.report.experiments.inputs import GRAPHS, NO_DATA, SMALL, prepare_inputs
 from omen.report.experiments.papers import PAPERS, Paper
@@ -22,6 +20,8 @@ from omen.report.figures import Drawing, draw
 from omen.report.ledger import Entry, Measured, claims, judge, ledger_columns, summary_line
 from omen.report.ledger_text import Beside, Table, Work, ledger_lines
 from omen.report.versions import machine, versions
+from omen.sweep.cells import Cell
+from omen.sweep.table import SweepTable
 from omen.tables import write_table, write_text
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from omen.design.options import suggest
 from omen.errors import InvalidInput
-from omen.pipeline.sweep_cells import CellResult
-from omen.pipeline.sweep_grid import FigureSpec, Grid
-from omen.pipeline.sweep_table import flat_row
 from omen.report.figures import Drawing, Line, Panel, draw
+from omen.sweep.cells import CellResult
+from omen.sweep.grid import FigureSpec, Grid
+from omen.sweep.table import flat_row
 
 SUGGESTED = ("avg_degree", "max_degree")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omen.protocol.events import Deliver, Gap, NodeId, Notify, Time, Topic
-from omen.protocol.omen import OmenNode
+from omen.protocol.node import OmenNode
 from omen.sim.population import Population
 
 StreamName = tuple[Topic, NodeId, int]

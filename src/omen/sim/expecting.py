@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from omen.interests import Label
 from omen.protocol.events import NodeId, Time
-from omen.protocol.messages import EventId
+from omen.protocol.messages.overlay import EventId
 from omen.sim.monitors import Monitors
 from omen.sim.population import Population
 from omen.sim.scenario import Expectation, RepairExpectation, ViewExpectation

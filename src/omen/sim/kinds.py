@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omen.interests import Label
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
 from omen.protocol.events import NodeId
 from omen.sim.monitors import Bounds, Monitors
 from omen.sim.population import Population

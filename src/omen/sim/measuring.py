@@ -13,11 +13,11 @@ from pathlib import Path
 
 from omen.design import ALGORITHMS, resolve_options
 from omen.interests import Interests
-from omen.mend.choosing import choose_links
+from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, Time
-from omen.protocol.upkeep import AUDITING, WATCHING
+from omen.protocol.messages.upkeep import AUDITING, WATCHING
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population

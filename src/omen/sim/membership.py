@@ -9,9 +9,9 @@ import numpy as np
 
 from omen.kernels.counter_random import stream_key
 from omen.kernels.selection import EVERYBODY, enroll, next_greedy, next_random, strike
-from omen.mend.rows import Rows
+from omen.maintain.rows import Rows
 from omen.protocol.events import NodeId, Topic
-from omen.protocol.messages import Ref
+from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import Rule
 
 EVERYONE = 0  # the row that holds all nodes

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from omen.interests import Label
-from omen.protocol.docket import HANDLED_AT_MOST
 from omen.protocol.events import SECOND, NodeId, Notify, Time
-from omen.protocol.messages import EventId, Ref
-from omen.protocol.omen import OmenNode
-from omen.protocol.ring import SPARE
-from omen.protocol.sparing import PROBES_AT_MOST
-from omen.protocol.views import SEEN_AT_MOST
+from omen.protocol.membership.ring import SPARE
+from omen.protocol.messages.overlay import EventId, Ref
+from omen.protocol.node import OmenNode
+from omen.protocol.repair.event_queue import HANDLED_AT_MOST
+from omen.protocol.repair.link_pruning import PROBES_AT_MOST
+from omen.protocol.repair.views import SEEN_AT_MOST
 from omen.quality import check_overlay
 from omen.sim.population import Population
 from omen.sim.world import World

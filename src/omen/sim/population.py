@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from omen.interests import Interests, Label, label_array, label_keys
 from omen.overlay import Overlay
-from omen.protocol.circle import nearest_after, nearest_before, place_of
 from omen.protocol.config import Config
 from omen.protocol.events import Depart, Engine, NodeId, Subscribe, Topic
-from omen.protocol.links import UP
-from omen.protocol.messages import Descriptor, Digest, Ref
-from omen.protocol.omen import OmenNode
-from omen.protocol.registry import Registry
-from omen.protocol.ring import SPARE
+from omen.protocol.membership.circle import nearest_after, nearest_before, place_of
+from omen.protocol.membership.registry import Registry
+from omen.protocol.membership.ring import SPARE
+from omen.protocol.messages.overlay import Descriptor, Digest, Ref
+from omen.protocol.node import OmenNode
+from omen.protocol.repair.links import UP
 from omen.sim.world import NOBODY, World, generator_for
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from omen.interests import label_array, label_keys
-from omen.protocol.circle import nearest_after
+from omen.protocol.audit.leader_reports import rendezvous_place
 from omen.protocol.events import NodeId, Topic
-from omen.protocol.reporting import rendezvous_place
+from omen.protocol.membership.circle import nearest_after
 from omen.sim.population import Population
 
 

@@ -9,10 +9,10 @@ from omen.design import ALGORITHMS, resolve_options
 from omen.errors import InvalidInput
 from omen.interests import Interests, Label
 from omen.overlay import Overlay
-from omen.protocol.circle import SPACE, place_of
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, PeerLost, Time
-from omen.protocol.messages import EventId
-from omen.protocol.omen import OmenNode
+from omen.protocol.membership.circle import SPACE, place_of
+from omen.protocol.messages.overlay import EventId
+from omen.protocol.node import OmenNode
 from omen.sim.expecting import Repair, examine
 from omen.sim.kinds import OMEN, Kind
 from omen.sim.monitors import Monitors, Violation

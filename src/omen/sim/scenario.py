@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from omen.errors import InvalidInput
-from omen.protocol.backups import RULES
 from omen.protocol.config import Config, Remedies
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, Time
+from omen.protocol.repair.backups import RULES
 from omen.sim.latency import Latency, by_link, constant, log_normal, uniform
 from omen.sim.monitors import Bounds
 from omen.sim.world import Network

@@ -14,7 +14,7 @@ from typing import Any, cast
 from omen.errors import InvalidInput
 from omen.interests import Label
 from omen.protocol.events import SECOND, NodeId, Notify, Time, Topic
-from omen.protocol.messages import EventId, Ref
+from omen.protocol.messages.overlay import EventId, Ref
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.node import SpiderNode
 from omen.sim.membership import Membership

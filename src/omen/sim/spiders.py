@@ -10,9 +10,9 @@ import numpy as np
 
 from omen.interests import Interests, Label, label_array, label_keys
 from omen.overlay import Overlay
-from omen.protocol.circle import place_of
 from omen.protocol.events import SECOND, Depart, NodeId, Notify, Subscribe, Time, Topic
-from omen.protocol.messages import Ref
+from omen.protocol.membership.circle import place_of
+from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import SpiderConfig
 from omen.protocol.spidercast.node import SpiderNode
 from omen.sim.membership import Membership

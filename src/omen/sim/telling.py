@@ -8,8 +8,19 @@ from typing import Any
 
 from omen.interests import Label
 from omen.protocol.events import SECOND, Depart, NodeId, Notify, PeerLost, Received, Subscribe, Time, TimerFired, Topic
-from omen.protocol.messages import Descriptor, Details, Digest, EventId, Offer, Ref, Shuffle, ShuffleReply, Status, Want
-from omen.protocol.publications import Publication
+from omen.protocol.messages.overlay import (
+    Descriptor,
+    Details,
+    Digest,
+    EventId,
+    Offer,
+    Ref,
+    Shuffle,
+    ShuffleReply,
+    Status,
+    Want,
+)
+from omen.protocol.messages.publications import Publication
 from omen.protocol.spidercast.messages import Heartbeat
 from omen.sim.world import Dropped
 

@@ -30,7 +30,7 @@ from omen.protocol.events import (
     TimerFired,
     TimerKey,
 )
-from omen.protocol.frames import size_of
+from omen.protocol.messages.wire import size_of
 from omen.sim.latency import Latency, constant
 
 START = "start"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from omen.protocol.checking import FALSE, UNKNOWN, read_message
 from omen.protocol.events import NodeId
-from omen.protocol.messages import Ref
+from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.messages import decode
+from omen.protocol.validation import FALSE, UNKNOWN, read_message
 
 TASKS = 2
 

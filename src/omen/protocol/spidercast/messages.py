@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from omen.protocol.messages import Message, Ref
-from omen.protocol.vocabulary import Life, Number, Place
+from omen.protocol.messages.base import Life, Number, Place
+from omen.protocol.messages.overlay import Message, Ref
 
 
 class Connect(Message, frozen=True, array_like=True, tag=50):

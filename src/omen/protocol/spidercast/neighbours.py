@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from omen.protocol.events import NodeId, Topic
-from omen.protocol.messages import Ref
+from omen.protocol.messages.overlay import Ref
 
 Told = tuple[int, int, int]
 """Degree, target and version of the interest, as a neighbour last heard them."""

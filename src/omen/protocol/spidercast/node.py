@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from omen.protocol.context import Outbox
 from omen.protocol.events import (
     Depart,
     Input,
@@ -19,8 +20,7 @@ from omen.protocol.events import (
     TimerFired,
     Topic,
 )
-from omen.protocol.messages import Ref
-from omen.protocol.outbox import Outbox
+from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import SpiderConfig
 from omen.protocol.spidercast.door import TASKS, take_in
 from omen.protocol.spidercast.messages import (

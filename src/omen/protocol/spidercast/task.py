@@ -28,9 +28,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Randomness, Time, Topic
-from omen.protocol.messages import Ref
-from omen.protocol.outbox import Outbox
+from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import SpiderConfig
 from omen.protocol.spidercast.messages import (
     Connect,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from omen.protocol.events import NodeId, Topic
-from omen.protocol.messages import Ref
+from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import Rule
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from omen.pipeline.sweep_cells import Cell, WorkloadSpec
 from omen.report.experiments.results import Results, design_cell, mean, shown, value
 from omen.report.ledger import Deviation, Measured, Measures
+from omen.sweep.cells import Cell, WorkloadSpec
 
 UNIF, ZIPF, EXPO, NYSE = "uniform", "zipf:2", "expo:0.1", "expo"
 EXPO_BY_TOPICS = "expo:20/T"  # exp(-20 t / |T|): the same as EXPO at |T| = 200

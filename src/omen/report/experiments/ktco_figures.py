@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from omen.pipeline.sweep_cells import WorkloadSpec
 from omen.report.experiments.ktco import LARGEST_K, UNIF, ZIPF, Effort, workloads
 from omen.report.experiments.lines import line_of
 from omen.report.experiments.results import Results, spread, value
 from omen.report.figures import Drawing, Panel, PaperValue
+from omen.sweep.cells import WorkloadSpec
 
 NAMES = {UNIF: "Unif", ZIPF: "Zipf"}
 Varied = Callable[[int], list[WorkloadSpec]]

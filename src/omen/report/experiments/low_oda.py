@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from omen.pipeline.sweep_cells import Cell, WorkloadSpec
 from omen.report.experiments.lines import line_of
 from omen.report.experiments.results import Results, design_cell, mean, shown, spread, value
 from omen.report.figures import Drawing, Panel, PaperValue
 from omen.report.ledger import Deviation, Measured, Measures, ordered
+from omen.sweep.cells import Cell, WorkloadSpec
 
 GREEDY = ("minmax-oda", "low-oda", "gm")
 STARS = ("cd-oda", "cd-oda-i", "cd-oda-ii")

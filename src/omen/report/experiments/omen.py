@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from statistics import fmean
 
-from omen.pipeline.sweep_cells import CellResult
 from omen.report.experiments import shadows
 from omen.report.experiments.omen_cells import (
     COVERAGES,
@@ -35,6 +34,7 @@ from omen.report.experiments.omen_cells import (
 from omen.report.experiments.results import NotRun, Results
 from omen.report.ledger import Deviation, Measured, Measures
 from omen.report.ledger_text import Table
+from omen.sweep.cells import CellResult
 
 __all__ = ["DEVIATIONS", "MEASURES", "cells", "effort_at", "sampled", "stand_ins", "tables"]
 

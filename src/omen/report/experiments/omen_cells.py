@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from omen.pipeline.sweep_cells import Cell, Value, WorkloadSpec, pairs
 from omen.report.experiments import shadows
 from omen.report.experiments.inputs import Inputs
+from omen.sweep.cells import Cell, Value, WorkloadSpec, pairs
 
 COVERAGES = {"O12": 0, "O13": 1, "O14": 3, "O15": 5, "O16": 7, "O17": 9}
 VIEWS = {"O07": 1, "O08": 3, "O09": 5, "O10": 9}

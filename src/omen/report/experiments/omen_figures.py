@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from omen.pipeline.sweep_cells import CellResult
 from omen.report.experiments import shadows
 from omen.report.experiments.lines import line_of, over_rounds
 from omen.report.experiments.omen import PAPER_START
@@ -21,6 +20,7 @@ from omen.report.experiments.omen_cells import (
 )
 from omen.report.experiments.results import NotRun, Results
 from omen.report.figures import Drawing, Line, Panel, PaperValue
+from omen.sweep.cells import CellResult
 
 PAPER_DEGREES = {0: 333, 1: 313, 3: 302, 5: 283, 7: 277, 9: 274}
 

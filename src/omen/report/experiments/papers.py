@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omen.pipeline.sweep_cells import Cell
 from omen.report.experiments import (
     ktco,
     ktco_figures,
@@ -23,6 +22,7 @@ from omen.report.experiments.results import Results
 from omen.report.figures import Drawing
 from omen.report.ledger import Deviation, Measures
 from omen.report.ledger_text import Table
+from omen.sweep.cells import Cell
 
 SCALES = ("quick", "full")
 

@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Protocol
 
 from omen.errors import OmenError
-from omen.pipeline.sweep_cells import Cell, CellResult, Value, WorkloadSpec, pairs
-from omen.pipeline.sweep_kinds import run_cell
+from omen.sweep.cells import Cell, CellResult, Value, WorkloadSpec, pairs
+from omen.sweep.kinds import run_cell
 
 
 class NotRun(OmenError):

@@ -12,9 +12,9 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
-from omen.pipeline.sweep_cells import Cell, CellResult, Value, WorkloadSpec, pairs
 from omen.report.experiments.results import Results
 from omen.report.ledger import Deviation, Measured, Measures
+from omen.sweep.cells import Cell, CellResult, Value, WorkloadSpec, pairs
 
 NODES, TOPICS, SIZES = 2000, 200, "powerlaw:10:90"
 PRIMAL_DUAL, GREEDY = "pd-weight", "greedy-cover"

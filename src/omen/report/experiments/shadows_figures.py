@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from omen.pipeline.sweep_cells import Value
 from omen.report.experiments.lines import line_of, over_rounds
 from omen.report.experiments.results import NotRun, Results
 from omen.report.experiments.shadows import (
@@ -28,6 +27,7 @@ from omen.report.experiments.shadows import (
 )
 from omen.report.figures import Drawing, Line, Panel, PaperValue
 from omen.report.ledger_text import Table
+from omen.sweep.cells import Value
 
 
 def _backup_sets(found: Results, effort: Effort) -> Drawing:

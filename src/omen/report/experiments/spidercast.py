@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
-from omen.pipeline.sweep_cells import Cell, Value, WorkloadSpec, pairs
 from omen.report.experiments.results import NotRun, Results
 from omen.report.ledger import Deviation, Measured, Measures, ordered
+from omen.sweep.cells import Cell, Value, WorkloadSpec, pairs
 
 RSS, ZIPF1, NYSE, UNIF, ZIPF2 = "zipf:0.5", "zipf:1", "expo", "uniform", "zipf:2"
 FOUR = {"Uniform": UNIF, "RSS": RSS, "Zipf 1": ZIPF1, "NYSE": NYSE}

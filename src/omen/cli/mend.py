@@ -1,0 +1,137 @@
+"""omen mend: a node left, joined or changed its mind; which links now?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, add_workload
+from omen.cli.declared_options import listed, told_as_json
+from omen.cli.output import print_facts, print_json, print_table, say
+from omen.cli.progress import working
+from omen.cli.system_options import add_system_options, chosen_system
+from omen.errors import InvalidInput
+from omen.maintain import MAINTAINERS
+
+if TYPE_CHECKING:
+    from omen.interests import Interests, Label
+    from omen.systems.mend import Mended
+
+EPILOG = """\
+example:
+  omen mend --workload w --overlay o.parquet --leave 17 --leave 23
+  omen mend --workload w --overlay o.parquet --join 4711 --topics new.csv --apply --out w2
+
+All nodes of the workload are taken to be there, but for those that join. What is named happens together. Make the new
+links before you drop others.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "mend",
+        help="nodes leave, join or change their topics: which links to make and to drop",
+        description="Print the links to make and to drop when nodes leave, join or change their topics.",
+        epilog=f"{listed('systems', MAINTAINERS)}\n\n{EPILOG}",
+    )
+    add_workload(parser)
+    parser.add_argument("--overlay", metavar="O", required=True, help="table of the links there are: u, v")
+    for action, text in (
+        ("leave", "this node is gone, or goes"),
+        ("join", "this node comes: its topics are in --topics, or else in the workload"),
+        ("resubscribe", "this node's topics become those in --topics"),
+    ):
+        parser.add_argument(f"--{action}", metavar="NODE", action="append", default=[], help=f"{text}; may be repeated")
+    parser.add_argument("--topics", metavar="FILE", help="table node, topic of those that join and resubscribe")
+    add_system_options(parser, MAINTAINERS)
+    parser.add_argument("--apply", action="store_true", help="write the workload and overlay that come of it to --out")
+    parser.add_argument("--out", metavar="DIR", help="with --apply: folder to write")
+    add_json(parser)
+    parser.set_defaults(handler=mend)
+
+
+def mend(arguments: argparse.Namespace) -> int:
+    kind, options = chosen_system(arguments, MAINTAINERS)
+    if arguments.apply != bool(arguments.out):
+        raise InvalidInput("--apply and --out go together: --apply --out DIR writes what comes of it")
+    if not (arguments.leave or arguments.join or arguments.resubscribe):
+        raise InvalidInput("nothing happens: name nodes with --leave, --join or --resubscribe")
+    from omen.quality import check_overlay
+    from omen.systems.mend import as_label, mend_once
+    from omen.tables import read_overlay, read_workload, write_mended
+    from omen.workloads import origin
+
+    with working("reading"):
+        workload = read_workload(arguments.workload)
+        interests = workload.interests
+        overlay = read_overlay(arguments.overlay, interests)
+        topics = _read_topics(arguments.topics, interests) if arguments.topics else None
+    nodes = {
+        action: [as_label(text, interests.nodes) for text in getattr(arguments, action)]
+        for action in ("leave", "join", "resubscribe")
+    }
+    with working(f"mending with {kind.name}"):
+        mended = mend_once(interests, overlay, **nodes, topics=topics, system=kind.name, **options)
+    connected = check_overlay(mended.interests, mended.overlay).holds
+    if arguments.apply:
+        info = {"made": "mend", "system": kind.name, "options": told_as_json(options), **nodes}
+        write_mended(arguments.out, mended.interests, mended.overlay, info | {"workload": origin(workload.info)})
+    if arguments.json:
+        print_json(_as_result(mended, kind.name, options, connected, arguments.out))
+    else:
+        _print_links(mended, set(nodes["leave"]))
+        _print_facts(mended, connected, arguments.out)
+    return 0 if connected else 1
+
+
+def _read_topics(path: str, interests: Interests) -> dict[Label, tuple[Label, ...]]:
+    from omen.tables import read_topic_lists
+
+    return read_topic_lists(path, interests)
+
+
+def _as_result(
+    mended: Mended, system: str, options: dict[str, Any], connected: bool, out: str | None
+) -> dict[str, Any]:
+    change = mended.change
+    return {
+        "system": system,
+        "options": options,
+        "make": change.added,
+        "drop": change.removed,
+        "shadow": change.shadow,
+        "repair_s": change.repair_s,
+        "nodes": mended.interests.node_count,
+        "topics": mended.interests.topic_count,
+        "edges": mended.overlay.link_count,
+        "avg_degree": mended.average_degree,
+        "max_degree": mended.max_degree,
+        "topic_connected": connected,
+        "out": out,
+    }
+
+
+def _print_links(mended: Mended, leaving: set[Any]) -> None:
+    rows = [("make", str(u), str(v), "") for u, v in mended.change.added]
+    for u, v in mended.change.removed:
+        gone = [str(node) for node in (u, v) if node in leaving]
+        rows.append(("drop", str(u), str(v), f"{' and '.join(gone)} left" if gone else ""))
+    if rows:
+        print_table(("link", "u", "v", ""), rows)
+    else:
+        say("no link changes")
+
+
+def _print_facts(mended: Mended, connected: bool, out: str | None) -> None:
+    print()
+    print_facts(
+        [
+            ("links to make", len(mended.change.added)),
+            ("links to drop", len(mended.change.removed)),
+            ("links then", mended.overlay.link_count),
+            ("average degree", mended.average_degree),
+            ("maximum degree", mended.max_degree),
+            ("topic-connected", connected),
+            *([("written to", out)] if out else []),
+        ]
+    )

@@ -1,0 +1,155 @@
+"""omen replay: what a system makes of a trace."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, add_workload, seconds
+from omen.cli.declared_options import listed, told, told_as_json
+from omen.cli.output import print_facts, print_json, print_table, say, shown
+from omen.cli.progress import counting, working
+from omen.cli.system_options import add_system_options, chosen_system
+from omen.systems import SYSTEMS, resolve_settings
+
+if TYPE_CHECKING:
+    from omen.systems.replay import Replayed
+    from omen.tables import ChurnTable
+
+EPILOG = """\
+example:
+  omen replay --workload w --churn c.parquet --system shadow --verify every --out r
+
+R is a workload folder with the tables replay (a row an event) and overlay in it. A replay that was killed goes on
+where it was when the same command is given again.
+
+exit codes: 0 done, 1 the judge found a topic split, 2 bad input
+"""
+CHECKPOINT_EVERY_S = 30.0
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "replay",
+        help="drive a system through a trace of churn, and measure it",
+        description="Let what a trace tells happen to a workload, and a system keep its overlay connected.",
+        epilog=f"{listed('systems', SYSTEMS)}\n\n{EPILOG}",
+    )
+    add_workload(parser)
+    parser.add_argument("--churn", metavar="C", required=True, help="the trace: a table of what happens to nodes")
+    parser.add_argument("--overlay", metavar="O", help="links to start from; without it Low-ODA's")
+    add_system_options(parser, SYSTEMS)
+    parser.add_argument(
+        "--verify", choices=("every", "end", "off"), default="end", help="when the result is judged (end)"
+    )
+    parser.add_argument(
+        "--skip-impossible", action="store_true", help="count events that cannot happen, and go on without them"
+    )
+    parser.add_argument(
+        "--checkpoint-every",
+        metavar="SECONDS",
+        type=seconds,
+        default=CHECKPOINT_EVERY_S,
+        help="how often to note, in OUT.checkpoint, where to go on if killed; 0: never (30)",
+    )
+    parser.add_argument("--out", metavar="R", required=True, help="folder to write")
+    add_json(parser)
+    parser.set_defaults(handler=replay)
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    kind, options = chosen_system(arguments, SYSTEMS, resolve_settings)
+    from omen.systems.checkpoint import Checkpoint
+    from omen.systems.replay import replay as run_replay
+    from omen.systems.summary import summarise
+    from omen.tables import read_churn, read_overlay, read_workload, require_replaceable, write_replay
+    from omen.workloads import origin
+
+    with working("reading"):
+        workload = read_workload(arguments.workload)
+        churn = read_churn(arguments.churn, workload.interests)
+        overlay = read_overlay(arguments.overlay, workload.interests) if arguments.overlay else None
+    require_replaceable(arguments.out, "workload.json")
+    notes = Checkpoint(f"{arguments.out.rstrip('/')}.checkpoint", arguments.checkpoint_every)
+    with counting(f"replaying with {kind.name}", len(churn.trace)) as progress:
+        replayed = run_replay(
+            workload.interests,
+            churn.trace,
+            kind.name,
+            overlay,
+            verify=arguments.verify,
+            skip_impossible=arguments.skip_impossible,
+            checkpoint=notes if arguments.checkpoint_every else None,
+            progress=progress,
+            where=churn.where,
+            **options,
+        )
+    summary = summarise(replayed)
+    info = {
+        "made": "replay",
+        "system": replayed.system,
+        "options": told_as_json(replayed.options),
+        "events": summary["events"],
+        "skipped": replayed.skipped,
+        "workload": origin(workload.info),
+    }
+    with working("writing"):
+        write_replay(arguments.out, replayed.interests, replayed.overlay, _columns(replayed, churn), info)
+    notes.remove()
+    if replayed.resumed_at:
+        say(f"went on from event {replayed.resumed_at:,} of an interrupted replay")
+    if arguments.json:
+        print_json(summary | {"resumed_at": replayed.resumed_at, "out": arguments.out})
+    else:
+        _print_summary(summary, arguments.out)
+    return 1 if replayed.topic_connected is False else 0
+
+
+def _columns(replayed: Replayed, churn: ChurnTable) -> dict[str, Any]:
+    from omen.tables import event_word
+
+    return {
+        "seq": [churn.seqs[position] for position in replayed.positions],
+        "event": [event_word(event) for event in replayed.events],
+        "node": [event.node for event in replayed.events],
+        **replayed.columns,
+    }
+
+
+def _print_summary(summary: dict[str, Any], out: str) -> None:
+    options = told(summary["options"])
+    print_facts(
+        [
+            ("system", f"{summary['system']} ({options})" if options else summary["system"]),
+            ("events", summary["events"]),
+            ("impossible, skipped", summary["skipped"]),
+            *((f"  {reason}", number) for reason, number in summary["skipped_by_reason"].items()),
+            ("nodes at the end", summary["nodes"]),
+            ("links", summary["edges"]),
+            ("average degree", summary["avg_degree"]),
+            ("maximum degree", summary["max_degree"]),
+            ("topic-connected", _verdict(summary)),
+            ("written to", out),
+        ]
+    )
+    if summary["repairs"]:
+        print()
+        header = ("repairs", "number", "median ms", "95% ms", "links made", "links dropped", "shadow set")
+        print_table(header, [_repair_row(kind, found) for kind, found in summary["repairs"].items()])
+
+
+def _verdict(summary: dict[str, Any]) -> str:
+    if summary["topic_connected"] is None:
+        return "not judged"
+    if summary["topic_connected"]:
+        return f"yes, judged {summary['judged']:,} times" if summary["judged"] > 1 else "yes"
+    return f"no: topics were split {summary['instants_broken']:,} of {summary['judged']:,} times"
+
+
+def _repair_row(kind: str, found: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        kind,
+        found["repairs"],
+        *(None if found[name] is None else f"{1000 * found[name]:.3f}" for name in ("repair_s_median", "repair_s_p95")),
+        *(shown(found[name]) for name in ("edges_added_mean", "edges_removed_mean", "shadow_size_mean")),
+    )

@@ -1,0 +1,139 @@
+"""omen simulate: run a scenario in virtual time, watch it, tell it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from omen.cli.arguments import add_json, at_least
+from omen.cli.output import print_facts, print_json, print_table, say
+from omen.cli.progress import working
+from omen.cli.simulate_search import OPTIONS, SYSTEMS, add_search_options, find_kind, scenario_command, search
+from omen.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from omen.sim.running import Outcome
+
+EPILOG = """\
+example:
+  omen simulate scenarios/paper-example.toml --seed 7 --trace
+  omen simulate --search --seeds 0..199 --workers 2 --keep found.jsonl
+  omen simulate --search --system spidercast
+
+exit codes: 0 it went as it should, 1 something that must hold did not, 2 bad input
+"""
+SCENARIO_OPTIONS = ("seed", "trace", "trace_all")
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "simulate",
+        help="run protocol nodes through a scenario, in virtual time",
+        description="Run a scenario in virtual time. The same file and seed give the same run, byte for byte.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("scenario", metavar="FILE", nargs="?", help="the scenario, as TOML")
+    parser.add_argument("--seed", metavar="N", type=at_least(0), help="what everything random comes from (0)")
+    parser.add_argument("--trace", action="store_true", default=None, help="tell what happens, a line each")
+    parser.add_argument("--trace-all", action="store_true", default=None, help="the same with gossip and timers")
+    parser.add_argument(
+        "--system", metavar="NAME", default=SYSTEMS[0], help=f"whose nodes: {', '.join(SYSTEMS)} ({SYSTEMS[0]})"
+    )
+    add_json(parser)
+    add_search_options(parser)
+    parser.set_defaults(handler=simulate)
+
+
+def simulate(arguments: argparse.Namespace) -> int:
+    if arguments.search == (arguments.scenario is not None):
+        raise InvalidInput("give the file of a scenario, or --search to run random worlds")
+    if arguments.search:
+        _refuse(arguments, SCENARIO_OPTIONS, "the file of a scenario, not for --search")
+        return search(arguments)
+    _refuse(arguments, OPTIONS, "--search, not for the file of a scenario")
+    kind, seed = find_kind(arguments.system), arguments.seed or 0
+    from omen.sim.running import Run
+    from omen.sim.scenario import read_scenario
+
+    scenario = read_scenario(arguments.scenario)
+    write = print if (arguments.trace or arguments.trace_all) and not arguments.json else None
+    try:
+        run = Run(scenario, seed, write, bool(arguments.trace_all), fingerprint=True, kind=kind)
+        with working(f"running {arguments.scenario}") if write is None else nullcontext():
+            outcome = run.go()
+    except InvalidInput as error:
+        raise InvalidInput(f"{arguments.scenario}: {error}") from None
+    if arguments.json:
+        print_json({"scenario": scenario.name, **_as_json(outcome)})
+    else:
+        _print_outcome(scenario.name, outcome)
+    if outcome.went_well:
+        return 0
+    for complaint in outcome.complaints():
+        say(complaint)
+    say(f"replay: {scenario_command(arguments.scenario, seed, kind.name)}")
+    return 1
+
+
+def _refuse(arguments: argparse.Namespace, names: Sequence[str], whose: str) -> None:
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
+    if given:
+        raise InvalidInput(f"{' and '.join(given)}: only for {whose}")
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "seed": outcome.seed,
+        "went_well": outcome.went_well,
+        "settled": outcome.settled,
+        "end_s": outcome.end / 1e6,
+        "broken": outcome.broken,
+        "complaints": outcome.complaints(),
+        "restored_s": [time / 1e6 for time in outcome.restored],
+        "repairs": [
+            {
+                "time_s": repair.time / 1e6,
+                "event": repair.event.kind,
+                "node": repair.node,
+                "coordinator": repair.coordinator,
+                "shadow": repair.shadow,
+                "links": repair.links,
+            }
+            for repair in outcome.repairs
+        ],
+        "events": outcome.processed,
+        "renewals": outcome.renewals,
+        "refused": outcome.refused,
+        "messages": outcome.messages,
+        "bytes": outcome.bytes,
+        "fingerprint": outcome.fingerprint,
+    }
+
+
+def _print_outcome(name: str, outcome: Outcome) -> None:
+    facts = [
+        ("scenario", name),
+        ("seed", str(outcome.seed)),
+        ("went well", outcome.went_well),
+        ("virtual time", f"{outcome.end / 1e6:.3f} s"),
+        ("longest split after an event", f"{max(outcome.restored, default=0) / 1e6:.3f} s"),
+        ("messages", sum(outcome.messages.values())),
+        ("bytes", sum(outcome.bytes.values())),
+        ("fingerprint", outcome.fingerprint),
+    ]
+    print_facts(facts)
+    if outcome.repairs:
+        print()
+        rows = [
+            (
+                f"{repair.time / 1e6:.3f} s",
+                repair.event.kind,
+                str(repair.node),
+                str(repair.coordinator),
+                " ".join(f"{one}-{other}" for one, other in repair.links) or "none",
+            )
+            for repair in outcome.repairs
+        ]
+        print_table(("mended at", "event", "of", "by", "new links"), rows)

@@ -1,0 +1,118 @@
+"""Overlays kept alive centrally under churn: a plain dict of maintainers.
+
+    maintainer = start_maintainer("shadow", interests, overlay, lambda_=3)
+    change = maintainer.leave("ann")            # also join(node, topics), resubscribe(node, topics)
+    change = maintainer.apply([Leave(0, "bob"), Crash(0, "cid"), Join(0, "dan", ("tea",))])   # handled together
+    change = maintainer.rebalance(max_changes=5)
+    maintainer.overlay(), maintainer.interests(), maintainer.max_degree, maintainer.average_degree
+
+Every call checks what it is given first: InvalidInput leaves everything as it was. Afterwards every topic is connected.
+`maintainer.snapshot()` holds all that `resume_maintainer` needs to go on exactly as the first would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from omen.design.options import suggest
+from omen.errors import InvalidInput
+from omen.maintain.options import BACKUPS, COMPONENTS, DEGREE_OF, LAMBDA, REBALANCE, RHO, SEED, Setting, resolve
+
+if TYPE_CHECKING:
+    from omen.interests import Interests
+    from omen.maintain.maintainers import Maintainer
+    from omen.maintain.state import Snapshot, State
+    from omen.overlay import Overlay
+
+
+@dataclass(frozen=True)
+class MaintainerKind:
+    """An entry of the dict of maintainers; `make(state, options, workload)` puts one in charge of a state."""
+
+    name: str
+    make: Callable[[State, dict[str, Any], Interests], Maintainer]
+    options: tuple[Setting, ...]
+    summary: str
+    paper: str
+
+
+def _make_rebuilding(state: State, options: dict[str, Any], workload: Interests) -> Maintainer:
+    from omen.maintain.maintainers import Rebuilding
+
+    return Rebuilding(state, options, workload)
+
+
+def _make_naive(state: State, options: dict[str, Any], workload: Interests) -> Maintainer:
+    from omen.maintain.maintainers import Naive
+
+    return Naive(state, options, workload)
+
+
+def _make_shadow(state: State, options: dict[str, Any], workload: Interests) -> Maintainer:
+    from omen.maintain.shadow import Shadow
+
+    return Shadow(state, options, workload)
+
+
+MAINTAINERS: dict[str, MaintainerKind] = {
+    system.name: system
+    for system in (
+        MaintainerKind("lowoda-re", _make_rebuilding, (RHO,), "Low-ODA from scratch each time", "omen, Table 3"),
+        MaintainerKind(
+            "lowoda-inc", _make_naive, (RHO, REBALANCE), "Low-ODA on top of the links there are", "omen, Table 3"
+        ),
+        MaintainerKind(
+            "naive", _make_naive, (RHO, REBALANCE), "the same as lowoda-inc, by its first name", "shadows, Algs. 3-4"
+        ),
+        MaintainerKind(
+            "shadow",
+            _make_shadow,
+            (RHO, LAMBDA, BACKUPS, COMPONENTS, DEGREE_OF, SEED, REBALANCE),
+            "repairs among former neighbours and backups only",
+            "shadows, Algs. 6-12",
+        ),
+    )
+}
+
+
+def start_maintainer(
+    name: str,
+    interests: Interests,
+    overlay: Overlay | None = None,
+    *,
+    workload: Interests | None = None,
+    **options: Any,
+) -> Maintainer:
+    """Put a maintainer in charge of an overlay, which must be topic-connected; left out, it is Low-ODA's.
+
+    `interests` are those of the nodes present. `workload` is where nodes that come without a list have their topics
+    from; left out, it is `interests`.
+    """
+    from omen.maintain.maintainers import initial_state
+
+    system = _system(name)
+    values = resolve(name, system.options, options)
+    maintainer = system.make(initial_state(interests, overlay, values["rho"]), values, workload or interests)
+    maintainer.prepare()
+    return maintainer
+
+
+def resume_maintainer(
+    name: str, snapshot: Snapshot, *, workload: Interests | None = None, **options: Any
+) -> Maintainer:
+    """Go on from a snapshot, with the same system and options, as if nothing had happened in between."""
+    from omen.maintain.state import State
+
+    system = _system(name)
+    values = resolve(name, system.options, options)
+    return system.make(State.restored(snapshot), values, workload or snapshot.interests)
+
+
+def _system(name: str) -> MaintainerKind:
+    if name not in MAINTAINERS:
+        raise InvalidInput(
+            f"no maintainer is called {name!r}: there are {', '.join(MAINTAINERS)}{suggest(name, MAINTAINERS)}"
+        )
+    return MAINTAINERS[name]

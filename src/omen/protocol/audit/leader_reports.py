@@ -1,0 +1,159 @@
+"""The leader of each piece tells the topic's rendezvous that the piece is there: once a period, in few bytes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from omen.protocol.audit.labels import MASK, PieceLabels, mix
+from omen.protocol.config import Config
+from omen.protocol.context import Outbox
+from omen.protocol.events import NodeId, Topic
+from omen.protocol.membership.circle import clockwise
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.ring import SPARE, Ring
+from omen.protocol.membership.ring_lookup import Locator
+from omen.protocol.messages.overlay import AskPieces, Pieces, PiecesLed, PiecesSeen, Ref
+from omen.protocol.repair.links import Links
+from omen.protocol.repair.shadow_set import to_bits
+
+SEARCHES_AT_MOST = 16
+SILENT_PERIODS = 2
+HANDS = 3
+
+
+def rendezvous_place(topic: Topic) -> NodeId:
+    """Where on the circle the pieces of a topic are reported: to the first node from here on."""
+    return mix(topic)
+
+
+@dataclass(slots=True)
+class Owner:
+    """A rendezvous as a leader knows it: it answers for the places after `start`. `seen`: digest of what it has."""
+
+    ref: Ref
+    start: NodeId
+    seen: int = 0
+    short: bool = False
+    silent: int = 0
+
+    def answers_for(self, place: NodeId) -> bool:
+        return self.start == self.ref.id or 0 < clockwise(self.start, place) <= clockwise(self.start, self.ref.id)
+
+
+class Reporter:
+    """Knows who answers for which stretch of the circle, and tells each what it should have."""
+
+    def __init__(
+        self, book: Book, ring: Ring, links: Links, labels: PieceLabels, locator: Locator, config: Config, out: Outbox
+    ) -> None:
+        self._book = book
+        self._ring = ring
+        self._links = links
+        self._labels = labels
+        self._locator = locator
+        self._config = config
+        self._out = out
+        self.owners: dict[NodeId, Owner] = {}
+        self._searched: set[NodeId] = set()  # in this period
+        self._searching: set[NodeId] = set()
+
+    def next_period(self) -> None:
+        """Tell every rendezvous. One that has been silent for long is looked for anew."""
+        for node in [node for node, owner in self.owners.items() if owner.silent >= SILENT_PERIODS]:
+            del self.owners[node]
+        self._searched.clear()
+        self._searching.clear()
+        self.report(everybody=True)
+
+    def report(self, everybody: bool = False) -> None:
+        """Tell those whose pieces have changed, or everybody."""
+        self._labels.led_changed = False
+        groups: dict[NodeId, list[Topic]] = {node: [] for node in self.owners}
+        order = sorted(self.owners)
+        for topic in self._labels.led():
+            place = rendezvous_place(topic)
+            owner = self._owner_of(place, order)
+            if owner is None:
+                self._search(place)
+            else:
+                groups.setdefault(owner, []).append(topic)
+        for node, topics in groups.items():
+            self._tell(self.owners[node], topics, everybody)
+
+    def _owner_of(self, place: NodeId, order: list[NodeId]) -> NodeId | None:
+        """From the ring where it reaches that far, else from what rendezvous have said."""
+        if self._is_near(place):
+            node = self._ring.nearest_successor_of(place)
+            ref = self._book.ref if node == self._book.id else self._ring.members[node]
+            owner = self.owners.get(node)
+            if owner is None or owner.ref.incarnation < ref.incarnation:
+                self.owners[node] = Owner(ref, (place - 1) & MASK)
+            return node
+        if not order:
+            return None
+        node = order[bisect_left(order, place) % len(order)]
+        return node if node in self.owners and self.owners[node].answers_for(place) else None
+
+    def _is_near(self, place: NodeId) -> bool:
+        ring = self._ring
+        if len(ring.members) < 2 * (self._config.resilience + SPARE):
+            return True
+        first, last = ring.predecessors[-1], ring.successors[-1]
+        return 0 < clockwise(first, place) <= clockwise(first, last)
+
+    def _search(self, place: NodeId) -> None:
+        """A few at a time, each once a period; what is found may answer for places that are still to be looked for."""
+        if len(self._searching) < SEARCHES_AT_MOST and place not in self._searched:
+            self._searched.add(place)
+            self._searching.add(place)
+            self._locator.search(place, ("audit", place), self._ring.members.values())
+
+    def on_located(self, place: NodeId, successor: Ref | None) -> None:
+        self._searching.discard(place)
+        if successor is not None:
+            self.owners.setdefault(successor.id, Owner(successor, (place - 1) & MASK))
+            self.report()
+
+    def _tell(self, owner: Owner, topics: list[Topic], everybody: bool) -> None:
+        digest = sum(map(mix, topics)) & MASK
+        if owner.seen == digest and not (everybody and topics):
+            owner.silent += everybody
+            return
+        owner.short = owner.seen == digest
+        owner.silent += everybody
+        self._out.send(owner.ref, Pieces(self._book.ref, digest, None if owner.short else tuple(topics)))
+
+    def on_seen(self, sender: NodeId, message: PiecesSeen) -> None:
+        """What a rendezvous has, and where its stretch begins: tell it again where that is not what it should have."""
+        owner = self.owners.get(sender)
+        if owner is None or message.me.id != sender:
+            return
+        is_news = owner.short and message.digest != owner.seen
+        owner.ref, owner.seen, owner.start, owner.silent = message.me, message.digest, message.start, 0
+        if is_news:
+            self.report()
+
+    def on_ask(self, message: AskPieces) -> None:
+        """Say which of these pieces this node leads, and through whom to link them: who has most that may be split."""
+        asked = message.topics
+        led = frozenset(topic for topic in asked if self._labels.leads(topic))
+        near = {topic: label for topic, label in self._labels.changed_lately().items() if topic not in asked}
+        told = (*asked, *near)
+        hands = [(self._book.ref, len(self._links.links), to_bits(told, led.union(near)))]
+        links = self._links.links  # a carrier's link may have gone since it said what it carries
+        carriers = self._labels.carriers(led.union(near))
+        helpers = [
+            (-len(topics), self._degree(node), node, topics)
+            for node, topics in carriers
+            if node in links and not topics.isdisjoint(led)
+        ]
+        for _, degree, node, topics in sorted(helpers, key=lambda entry: entry[:3])[:HANDS]:
+            hands.append((links[node].ref, degree, to_bits(told, topics)))
+        bits = to_bits(asked, led)
+        reply = PiecesLed(self._book.ref, message.nonce, bits, tuple(near.items()), tuple(hands))
+        self._out.send(message.asker, reply if led else PiecesLed(self._book.ref, message.nonce, bits, (), ()))
+
+    def _degree(self, node: NodeId) -> int:
+        known = self._book.known.get(node)
+        return len(known.neighbours) if known is not None else 0

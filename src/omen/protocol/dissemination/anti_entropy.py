@@ -1,0 +1,221 @@
+"""Neighbours compare what they have of a topic: on a new link all of it at once, later what has changed.
+
+A node says how far it is in each stream, and repeats that until the other end has said the same: so announcements to
+links off the tree, acknowledgements for the publisher, and the repair of whatever was lost on the way are one thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from omen.protocol.config import Dissemination as Settings
+from omen.protocol.context import Outbox
+from omen.protocol.dissemination.retransmission import Pulling
+from omen.protocol.dissemination.window import NEVER, Carried, Stream
+from omen.protocol.events import Held, NodeId, SetTimer, Time, Topic
+from omen.protocol.messages.overlay import Ref
+from omen.protocol.messages.publications import Announce, Mark, StreamKey, stream_key
+
+News = dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]]
+"""What each neighbour is to hear in this round."""
+TIMER = "spread"
+ROUND = (TIMER, "announce")
+SETTLING = 10
+"""For so many announce periods after it was linked, a node takes what is older than its links for none of its own."""
+SELDOM = 32
+"""What nobody answers is repeated ever less often, at last once in so many rounds."""
+
+
+class Comparing:
+    """`dirty`: the streams in which some neighbour may not be as far as this node, or not know how far it is."""
+
+    def __init__(
+        self,
+        me: Ref,
+        settings: Settings,
+        out: Outbox,
+        pulling: Pulling,
+        is_fresh: Callable[[Carried], bool],
+        open_stream: Callable[[Carried, StreamKey, int, int, Time], Stream],
+    ) -> None:
+        self.me = me
+        self._settings = settings
+        self._out = out
+        self._pulling = pulling
+        self._is_fresh = is_fresh
+        self._open_stream = open_stream
+        self.dirty: list[Stream] = []
+        self.behind: set[NodeId] = set()
+
+    def note_change(self, stream: Stream) -> SetTimer | None:
+        """Somebody is to hear of this stream; the timer that has to be set for it, if any."""
+        if stream.is_dirty:
+            return None
+        stream.is_dirty = True
+        stream.rounds = 0
+        self.dirty.append(stream)
+        return SetTimer(ROUND, self._settings.announce_period) if len(self.dirty) == 1 else None
+
+    def touch(self, stream: Stream) -> None:
+        timer = self.note_change(stream)
+        if timer is not None:
+            self._out.put(timer)
+
+    def compare(self, peer: Ref, topics: Iterable[Carried], now: Time) -> None:
+        """A link for these topics is there, or there again: say everything, and ask for the same."""
+        marks: list[tuple[Topic, tuple[Mark, ...]]] = []
+        for carried in topics:
+            told = [stream for stream in carried.streams.values() if stream.is_settled]
+            if told:
+                marks.append((carried.topic, tuple(stream.mark_for(peer.id, now) for stream in told)))
+            for stream in told:
+                stream.told[peer.id] = stream.last
+            for stream in carried.streams.values():
+                self.touch(stream)
+        if marks:
+            self._out.send(peer, Announce(tuple(marks), compare=True))
+
+    def announce(self, now: Time) -> None:
+        """Once a period: tell each neighbour what it may not know. `dirty` keeps what is to be repeated.
+
+        A stream that goes on comes over the tree by itself; only its publisher waits to hear how far it came.
+        """
+        news: News = {}
+        retell, longest = self._settings.retell_period, SELDOM * self._settings.announce_period
+        unsettled: list[Stream] = []
+        for stream in self.dirty:
+            if stream.carried.streams.get(stream.key) is not stream:
+                stream.is_dirty = False
+                continue
+            goes_on = stream.told_last != stream.last
+            pause = retell if goes_on else min(retell << max(stream.rounds - 1, 0), longest)
+            if not stream.is_settled or now - stream.told_at < pause:
+                unsettled.append(stream)
+                if goes_on:
+                    self._tell_publisher(stream, news, now)
+                continue
+            stream.rounds = 0 if goes_on else stream.rounds + 1
+            stream.told_last, stream.told_at = stream.last, now
+            if self._tell(stream, news, now):
+                stream.is_dirty = False
+            else:
+                unsettled.append(stream)
+            if stream.is_own:
+                self.note_held(stream)
+        self.dirty = unsettled
+        for node in sorted(news):
+            ref, topics = news[node]
+            self._out.send(ref, Announce(tuple((topic, tuple(marks)) for topic, marks in topics.items())))
+        self.set_timer()
+
+    def set_timer(self) -> None:
+        if self.dirty:
+            self._out.set_timer(ROUND, self._settings.announce_period)
+
+    def _tell_publisher(self, stream: Stream, news: News, now: Time) -> None:
+        """If it is a neighbour."""
+        ref = stream.carried.peers.get(stream.publisher)
+        if ref is None or ref.id in self.behind or not stream.is_settled or stream.told.get(ref.id) == stream.last:
+            return
+        self._add_mark(stream, ref, news, now)
+
+    def _add_mark(self, stream: Stream, ref: Ref, news: News, now: Time) -> None:
+        stream.told[ref.id] = stream.last
+        entry = news.get(ref.id)
+        if entry is None:
+            entry = news[ref.id] = (ref, {})
+        entry[1].setdefault(stream.carried.topic, []).append(stream.mark_for(ref.id, now))
+
+    def _tell(self, stream: Stream, news: News, now: Time) -> bool:
+        """Whether all neighbours are as far as this node."""
+        last, known, told = stream.last, stream.known, stream.told
+        settled = True
+        for peer, ref in stream.carried.peers.items():
+            if peer in self.behind:
+                continue
+            theirs = known.get(peer)
+            lags = theirs is None or theirs[1] < last
+            settled = settled and not lags
+            if lags or told.get(peer) != last:
+                self._add_mark(stream, ref, news, now)
+        return settled
+
+    def hear(self, carried: Carried, sender: NodeId, marks: tuple[Mark, ...], compare: bool, now: Time) -> None:
+        """A neighbour says how far it is."""
+        named = set()
+        for mark in marks:
+            key = stream_key(carried.topic, mark.publisher, mark.incarnation)
+            named.add(key)
+            self._hear_mark(carried, sender, key, mark, compare, now)
+        if compare:
+            for key, stream in carried.streams.items():
+                if key not in named:
+                    stream.forget_peer(sender)
+                    stream.told_at = NEVER
+                    self.touch(stream)
+
+    def _hear_mark(
+        self, carried: Carried, sender: NodeId, key: StreamKey, mark: Mark, compare: bool, now: Time
+    ) -> None:
+        stream = carried.streams.get(key)
+        if stream is None or not stream.is_determined:
+            if mark.publisher == self.me.id and mark.incarnation == self.me.incarnation:
+                return
+            if mark.idle * 1000 >= 2 * self._settings.window_age:
+                return
+            stream = self._begin(carried, stream, key, mark, now)
+        known = stream.known.get(sender)
+        if known is None or known[1] <= mark.last:
+            stream.known[sender] = (mark.first, mark.last)
+        if mark.last >= stream.marked_last:
+            stream.marked_last, stream.marked_time = mark.last, now - mark.idle * 1000
+        if mark.yours != stream.last and (stream.rounds or not stream.is_dirty):
+            stream.told.pop(sender, None)
+            stream.told_at = NEVER
+            self.touch(stream)
+        elif mark.last < stream.last:
+            self.touch(stream)
+        if stream.is_own:
+            self.note_held(stream)
+        elif mark.last > stream.last:
+            self._pulling.note_lack(stream, mark.last, now, sender, compare)
+
+    def _begin(self, carried: Carried, stream: Stream | None, key: StreamKey, mark: Mark, now: Time) -> Stream:
+        """A stream this node knows nothing of: what of it is still to come, what was before its time, what is missing.
+
+        A newcomer takes over what is kept, for others may need it from there, but delivers only what comes next. A node
+        that was there all the time should have it all.
+        """
+        settling = carried.linked_at is None or now - carried.linked_at < SETTLING * self._settings.announce_period
+        fresh = self._is_fresh(carried)
+        start = mark.first if fresh or settling else mark.opened
+        if stream is None:
+            stream = self._open_stream(carried, key, start - 1, mark.opened, now - mark.idle * 1000)
+        else:
+            stream.is_determined = True
+            stream.opened, stream.first, stream.last = mark.opened, start, start - 1
+            for sequence in [sequence for sequence in stream.early if sequence < start]:
+                stream.take_early(sequence)
+        if fresh and not carried.replays:
+            stream.silent_until = max(stream.silent_until, mark.last)
+        stream.judge()
+        self.touch(stream)
+        self._pulling.flush(stream, now)
+        return stream
+
+    def note_held(self, stream: Stream) -> None:
+        """Tell the publisher's application how far those who pass its publications on are."""
+        carried = stream.carried
+        peers = [peer for peer in carried.eager or carried.peers if peer not in self.behind]
+        held = min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0)
+        if held <= stream.held:
+            return
+        stream.held = held
+        held = 0
+        for own in sorted((own for own in carried.streams.values() if own.is_own), key=lambda own: own.incarnation):
+            held = max(held, own.held)
+            if own.held < own.last:
+                break
+        if held > carried.held:
+            carried.held = held
+            self._out.put(Held(carried.topic, held))

@@ -1,0 +1,82 @@
+"""Peer sampling by shuffling, after Cyclon: a small view of nodes that behaves like a uniform draw from all of them."""
+
+from __future__ import annotations
+
+from omen.protocol.config import Config
+from omen.protocol.context import Outbox
+from omen.protocol.events import NodeId, Randomness
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.messages.overlay import Ref, Shuffle, ShuffleReply
+
+
+class Sampling:
+    """Keeps `view`: place -> (reference, age in rounds)."""
+
+    def __init__(self, book: Book, config: Config, randomness: Randomness, out: Outbox) -> None:
+        self._book = book
+        self._config = config
+        self._random = randomness
+        self._out = out
+        self.view: dict[NodeId, tuple[Ref, int]] = {}
+        self._given_away: list[NodeId] = []
+
+    def add(self, ref: Ref) -> None:
+        """Take a node in, where there is room or it replaces its own former life."""
+        if ref.id == self._book.id or self._book.is_dead(ref):
+            return
+        present = self.view.get(ref.id)
+        if present is not None:
+            if ref.incarnation > present[0].incarnation:
+                self.view[ref.id] = (ref, 0)
+        elif len(self.view) < self._config.sample_size:
+            self.view[ref.id] = (ref, 0)
+
+    def drop(self, node: NodeId) -> None:
+        self.view.pop(node, None)
+
+    def shuffle(self) -> None:
+        """Once a round: swap a few entries with the one not heard of for longest."""
+        if not self.view:
+            return
+        self.view = {node: (ref, age + 1) for node, (ref, age) in self.view.items()}
+        oldest = max(self.view, key=lambda node: (self.view[node][1], node))
+        partner, _ = self.view.pop(oldest)
+        entries = self._draw(self._config.shuffle_size - 1)
+        self._given_away = [ref.id for ref, _ in entries]
+        self._out.send(partner, Shuffle(((self._book.ref, 0), *entries)))
+
+    def on_shuffle(self, sender: NodeId, message: Shuffle) -> None:
+        reply = self._draw(self._config.shuffle_size)
+        for ref, _ in message.entries:
+            if ref.id == sender:
+                self._out.send(ref, ShuffleReply(reply))
+        self._merge(message.entries, [ref.id for ref, _ in reply])
+
+    def on_reply(self, message: ShuffleReply) -> None:
+        self._merge(message.entries, self._given_away)
+        self._given_away = []
+
+    def _draw(self, count: int) -> tuple[tuple[Ref, int], ...]:
+        nodes = list(self.view)
+        if len(nodes) > count:
+            nodes = self._random.sample(nodes, count)
+        return tuple(self.view[node] for node in nodes)
+
+    def _merge(self, entries: tuple[tuple[Ref, int], ...], given_away: list[NodeId]) -> None:
+        """New entries fill empty places first, then those of entries that were given away."""
+        spare = list(given_away)
+        for ref, age in entries[: self._config.shuffle_size]:
+            if ref.id == self._book.id or self._book.is_dead(ref):
+                continue
+            present = self.view.get(ref.id)
+            if present is not None:
+                if (ref.incarnation, -age) > (present[0].incarnation, -present[1]):
+                    self.view[ref.id] = (ref, age)
+                continue
+            if len(self.view) >= self._config.sample_size:
+                while spare and spare[-1] not in self.view:
+                    spare.pop()
+                if not spare:
+                    continue
+                del self.view[spare.pop()]
+            self.view[ref.id] = (ref, age)

@@ -1,0 +1,107 @@
+"""What a node knows of others: descriptors by place, and the names of the dead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from omen.protocol.events import NodeId, Time, Topic
+from omen.protocol.messages.overlay import Descriptor, Digest, Ref
+
+
+class Book:
+    """Bounded by `retain`: each round whoever is of no use to any part of the node is forgotten.
+
+    `version` counts the changes of `known`, for those who keep something made from it.
+    """
+
+    def __init__(self, me: Descriptor, tombstone_life: Time) -> None:
+        self.me = me
+        self._my_topics = frozenset(me.topics)
+        self.known: dict[NodeId, Descriptor] = {}
+        self.topic_sets: dict[NodeId, frozenset[Topic]] = {}
+        self.tombstones: dict[NodeId, tuple[int, Time]] = {}
+        self.version = 0
+        self._tombstone_life = tombstone_life
+
+    @property
+    def id(self) -> NodeId:
+        return self.me.digest.ref.id
+
+    def describe(self, me: Descriptor) -> None:
+        """This node itself has changed."""
+        if me.topics != self.me.topics:
+            self._my_topics = frozenset(me.topics)
+        self.me = me
+
+    @property
+    def ref(self) -> Ref:
+        return self.me.digest.ref
+
+    def is_dead(self, ref: Ref) -> bool:
+        """Whether this life of the node is known to have ended."""
+        buried = self.tombstones.get(ref.id)
+        return buried is not None and ref.incarnation <= buried[0]
+
+    def bury(self, node: NodeId, incarnation: int, now: Time) -> None:
+        """Remember that this life of a node has ended, and forget what was known of it."""
+        before = self.tombstones.get(node)
+        if before is None or before[0] < incarnation:
+            self.tombstones[node] = (incarnation, now + self._tombstone_life)
+        known = self.known.get(node)
+        if known is not None and known.digest.ref.incarnation <= incarnation:
+            self.forget(node)
+
+    def forget(self, node: NodeId) -> None:
+        if self.known.pop(node, None) is not None:
+            self.version += 1
+        self.topic_sets.pop(node, None)
+
+    def learn(self, descriptor: Descriptor) -> bool:
+        """Take in a descriptor where it is newer; whether the node's topics were news."""
+        ref = descriptor.digest.ref
+        if ref.id == self.id or self.is_dead(ref):
+            return False
+        known = self.known.get(ref.id)
+        if known is not None and not is_newer(descriptor.digest, known.digest):
+            return False
+        self.known[ref.id] = descriptor
+        self.version += 1
+        if known is not None and known.topics == descriptor.topics:
+            return False
+        self.topic_sets[ref.id] = topic_set(descriptor.topics)
+        return True
+
+    def lacks(self, digest: Digest) -> bool:
+        """Whether the descriptor behind a digest would be news."""
+        if digest.ref.id == self.id or self.is_dead(digest.ref):
+            return False
+        known = self.known.get(digest.ref.id)
+        return known is None or is_newer(digest, known.digest)
+
+    def topics_of(self, node: NodeId) -> frozenset[Topic]:
+        if node == self.id:
+            return self._my_topics
+        return self.topic_sets.get(node, frozenset())
+
+    def get(self, node: NodeId) -> Descriptor | None:
+        return self.me if node == self.id else self.known.get(node)
+
+    def retain(self, useful: Iterable[NodeId]) -> None:
+        """Forget everybody else."""
+        keep = set(useful)
+        for node in [node for node in self.known if node not in keep]:
+            self.forget(node)
+
+
+@lru_cache(maxsize=4096)
+def topic_set(topics: tuple[Topic, ...]) -> frozenset[Topic]:
+    """The topics as a set: one for all nodes of a process that know the same list."""
+    return frozenset(topics)
+
+
+def is_newer(one: Digest, other: Digest) -> bool:
+    """Whether `one` describes a later state than `other`, life first, then topics or links."""
+    if one.ref.incarnation != other.ref.incarnation:
+        return one.ref.incarnation > other.ref.incarnation
+    return one.topics_version > other.topics_version or one.links_version > other.links_version

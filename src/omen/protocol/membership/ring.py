@@ -1,0 +1,94 @@
+"""The circle as one node sees it: L predecessors and L successors (omen 3.3), found by T-Man on ring distance."""
+
+from __future__ import annotations
+
+from omen.protocol.config import Config
+from omen.protocol.events import NodeId
+from omen.protocol.membership.circle import SPACE, clockwise, nearest_after, nearest_before
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.messages.overlay import Ref
+
+SPARE = 2  # kept beyond L on either side, so that a loss is filled at once
+
+
+class Ring:
+    """Keeps `members`, the references of the nodes nearest on either side; `version` counts their changes."""
+
+    def __init__(self, book: Book, config: Config) -> None:
+        self._book = book
+        self._config = config
+        self._me = book.id
+        self._reach_ahead = self._reach_behind = SPACE
+        self.members: dict[NodeId, Ref] = {}
+        self.predecessors: list[NodeId] = []
+        self.successors: list[NodeId] = []
+        self.version = 0
+
+    def consider(self, ref: Ref) -> bool:
+        """Take in a node if it stands nearer than one that is kept; whether anything changed."""
+        if not self.reaches(ref.id) or ref.id == self._me or self._book.is_dead(ref):
+            return False
+        present = self.members.get(ref.id)
+        if present is not None:
+            if ref.incarnation > present.incarnation:
+                self.members[ref.id] = ref
+                self.version += 1
+            return False
+        self.members[ref.id] = ref
+        self._arrange()
+        return True
+
+    def reaches(self, node: NodeId) -> bool:
+        """Whether a node stands near enough to be of interest: cheap, for it is asked of everybody gossip names."""
+        ahead = (node - self._me) % SPACE
+        return ahead <= self._reach_ahead or SPACE - ahead <= self._reach_behind
+
+    def drop(self, node: NodeId) -> bool:
+        if self.members.pop(node, None) is None:
+            return False
+        self._arrange()
+        return True
+
+    def get_preds(self) -> list[NodeId]:
+        """The L predecessors, nearest first (Alg. 6)."""
+        return self.predecessors[: self._config.resilience]
+
+    def get_succs(self) -> list[NodeId]:
+        """The L successors, nearest first."""
+        return self.successors[: self._config.resilience]
+
+    def successor_refs(self) -> tuple[Ref, ...]:
+        return tuple(self.members[node] for node in self.get_succs())
+
+    def is_coordinator(self, node: NodeId) -> bool:
+        """Whether no live node stands between that node and this one (Alg. 6)."""
+        return self.nearest_successor_of(node) == self._book.id
+
+    def is_in_pred_range(self, node: NodeId) -> bool:
+        """Whether fewer than L live nodes stand between that node and this one (Alg. 6)."""
+        reach = clockwise(node, self._book.id)
+        between = sum(1 for member in self.members if member != node and 0 < clockwise(node, member) < reach)
+        return between < self._config.resilience
+
+    def nearest_successor_of(self, place: NodeId) -> NodeId:
+        """Of all this node knows on the circle, itself included, the first after a place."""
+        me = self._book.id
+        others = (member for member in (*self.members, me) if member != place)
+        return min(others, key=lambda member: clockwise(place, member), default=me)
+
+    def succ_range(self, place: NodeId) -> list[NodeId]:
+        """The first L nodes after a place, as far as known here."""
+        return nearest_after(place, (*self.members, self._book.id), self._config.resilience)
+
+    def _arrange(self) -> None:
+        self.version += 1
+        room = self._config.resilience + SPARE
+        me = self._book.id
+        self.predecessors = nearest_before(me, self.members, room)
+        self.successors = nearest_after(me, self.members, room)
+        kept = {*self.predecessors, *self.successors}
+        if len(kept) < len(self.members):
+            self.members = {node: ref for node, ref in self.members.items() if node in kept}
+        full = len(self.members) >= 2 * room
+        self._reach_ahead = clockwise(me, self.successors[-1]) if full else SPACE
+        self._reach_behind = clockwise(self.predecessors[-1], me) if full else SPACE

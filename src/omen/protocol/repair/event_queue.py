@@ -1,0 +1,57 @@
+"""The events a node knows of and has not seen handled: what is queued, what it stands by for, what it knows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from omen.protocol.events import NodeId
+from omen.protocol.messages.overlay import Descriptor, EventId, Ref
+from omen.protocol.repair.shadow_set import Loss
+
+HANDLED_AT_MOST = 256
+
+
+@dataclass(slots=True)
+class Case:
+    """Everything gathered about an event, whoever ends up handling it."""
+
+    loss: Loss
+    centre: Descriptor | None = None
+    reporters: dict[NodeId, Ref] = field(default_factory=dict)
+    inquirers: dict[NodeId, Ref] = field(default_factory=dict)
+    client: Ref | None = None
+
+
+class Docket:
+    """`exe_q`: to be handled here. `standby`: by someone else, and whom (Alg. 5). `cases`: in the order heard of."""
+
+    def __init__(self) -> None:
+        self.exe_q: list[EventId] = []
+        self.standby: dict[EventId, NodeId] = {}
+        self.cases: dict[EventId, Case] = {}
+        self.handled: dict[EventId, dict[NodeId, Ref]] = {}
+
+    def case(self, event: EventId) -> Case:
+        """What is known of an event, from nothing on."""
+        return self.cases.setdefault(event, Case(Loss(event)))
+
+    def take(self) -> EventId:
+        """The queued event known here for longest: exeQ is ordered by local time, whoever was to handle it before."""
+        queued = set(self.exe_q)
+        oldest = next((event for event in self.cases if event in queued), self.exe_q[0])
+        self.exe_q.remove(oldest)
+        return oldest
+
+    def collect(self, event: EventId, mended: Iterable[Ref]) -> None:
+        """The event is handled, these former neighbours heard: forget all but that, and that in time (gcChurnEvent)."""
+        self.standby.pop(event, None)
+        self.cases.pop(event, None)
+        if event in self.exe_q:
+            self.exe_q.remove(event)
+        self.remember(event, mended)
+
+    def remember(self, event: EventId, mended: Iterable[Ref]) -> None:
+        if event not in self.handled and len(self.handled) >= HANDLED_AT_MOST:
+            del self.handled[next(iter(self.handled))]
+        self.handled.setdefault(event, {}).update({ref.id: ref for ref in mended})

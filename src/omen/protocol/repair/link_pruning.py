@@ -1,0 +1,347 @@
+"""Taking redundant links down: never unless, in every topic the two ends share, another way is verified and kept.
+
+Not in the paper, which accepts redundant links (omen 3.3): a repair sees only the surroundings of its shadow set, and
+joins pieces that are connected further off. With each finished repair the coordinator names a few links inside the
+shadow set that either end could do without as far as it sees (`Spare`). One end sends probes from node to node through
+the topics the two share; where one arrives, a trail goes back the way it came, and whoever passes it on keeps those
+links for a while. With a trail for every topic both ends stop counting on the link, and only then is it taken down.
+
+Nothing else may count on the link meanwhile. A link that a trail keeps is not taken down. A node that told a
+coordinator of its links (`Answer`) lets none go for a while, unless it is for that coordinator, whose repair is done;
+and a link that fades is in no answer. So of two removals that lean on each other both give up, and a repair under way
+never loses a link that it saw. Cost: a probe visits each subscriber of the shared topics within HOPS links at most once
+a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from omen.protocol.config import Config
+from omen.protocol.context import Outbox
+from omen.protocol.events import NodeId, Time, Topic
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.messages.overlay import Ask, Probe, Ref, Settled, Spare, Trail, Yield, Yielded
+from omen.protocol.repair.links import Links
+
+HOPS = 10
+"""How many links a probe crosses at most; ways round are five or six long as a rule."""
+WAITING_AT_MOST = 8
+PROBES_AT_MOST = 64
+REMEMBERED_AT_MOST = 256
+
+Counted = tuple[NodeId, int, int]
+"""A question of a coordinator: who, in which life, which attempt."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """A link this node tries to do without. `missing`: the topics in which no way round is known yet."""
+
+    target: Ref
+    nonce: int
+    counted: Counted
+    asker: Ref
+    topics: frozenset[Topic]
+    deadline: Time
+    missing: set[Topic] = field(default_factory=set)
+    yielding: bool = False
+
+
+@dataclass(slots=True)
+class Passing:
+    """A probe that came by: from whom first, in each topic."""
+
+    until: Time
+    came_from: dict[Topic, NodeId] = field(default_factory=dict)
+
+
+class Sparing:
+    """`trial`: the one under way. `count_on`: a neighbour's topics without those it is about to give up."""
+
+    def __init__(
+        self,
+        book: Book,
+        links: Links,
+        config: Config,
+        out: Outbox,
+        count_on: Callable[[NodeId], frozenset[Topic]],
+        is_leaving: Callable[[], bool],
+        clock: Callable[[], Time],
+    ) -> None:
+        self._book = book
+        self._links = links
+        self._out = out
+        self._count_on = count_on
+        self._is_leaving = is_leaving
+        self._clock = clock
+        self._patience = config.answer_timeout * config.attempts
+        self._repeat = config.answer_timeout
+        self._memory = config.tombstone_life
+        self.trial: Trial | None = None
+        self.waiting: list[Spare] = []
+        self.yielded: dict[NodeId, int] = {}
+        self._counted: dict[Counted, Time] = {}
+        self._kept: dict[NodeId, Time] = {}
+        self._needed: dict[NodeId, Time] = {}
+        self._passing: dict[tuple[NodeId, int], Passing] = {}
+        self._gone: dict[NodeId, int] = {}
+        self._nonce = 0
+
+    @property
+    def is_busy(self) -> bool:
+        return self.on_hand > 0
+
+    @property
+    def on_hand(self) -> int:
+        """How many links are on trial here, or about to be."""
+        return len(self.waiting) + len(self.yielded) + (self.trial is not None)
+
+    @property
+    def passing_count(self) -> int:
+        return len(self._passing)
+
+    def note_answer(self, ask: Ask) -> None:
+        """A coordinator counts on the links it was told of until its repair is done."""
+        now = self._clock()
+        self._counted = {one: until for one, until in self._counted.items() if until > now}
+        self._counted[_counted(ask.asker, ask.attempt)] = now + 4 * self._patience
+
+    def spareable(self) -> tuple[NodeId, ...]:
+        """The neighbours this node might do without: in each topic shared with one, another neighbour has it too."""
+        now = self._clock()
+        shared = {node: self._shared(node) for node in self._links.up()}
+        times: dict[Topic, int] = {}
+        for topics in shared.values():
+            for topic in topics:
+                times[topic] = times.get(topic, 0) + 1
+        return tuple(
+            node
+            for node, topics in shared.items()
+            if self._needed.get(node, 0) <= now and not self._is_kept(node) and all(times[t] > 1 for t in topics)
+        )
+
+    def on_spare(self, message: Spare) -> None:
+        if self.trial is None:
+            self._begin(message)
+        elif len(self.waiting) < WAITING_AT_MOST:
+            self.waiting.append(message)
+
+    def _begin(self, message: Spare) -> None:
+        counted = _counted(message.asker, message.attempt)
+        if not self._may_go(message.other, counted):
+            self._next()
+            return
+        self._nonce += 1
+        link = self._links.links[message.other]
+        topics = self._shared(message.other)
+        deadline = self._clock() + 2 * self._patience
+        self.trial = Trial(link.ref, self._nonce, counted, message.asker, topics, deadline, set(topics))
+        if not topics:
+            self._ask_to_yield(self.trial)
+            return
+        self._out.set_timer(("spare", self._nonce), self._patience)
+        for node in self._links.up():
+            carried = topics & self._count_on(node) if node != message.other else ()
+            if carried:
+                probe = Probe(self._book.id, message.other, self._nonce, HOPS, tuple(sorted(carried)))
+                self._out.send(self._links.links[node].ref, probe)
+
+    def _shared(self, node: NodeId) -> frozenset[Topic]:
+        return self._book.topics_of(self._book.id) & self._book.topics_of(node)
+
+    def _may_go(self, node: NodeId, counted: Counted) -> bool:
+        """Whether nobody counts on this link, as far as this end knows."""
+        now = self._clock()
+        others = any(until > now for one, until in self._counted.items() if one != counted)
+        return self._links.is_up(node) and not others and not self._is_kept(node) and not self._is_leaving()
+
+    def _is_kept(self, node: NodeId) -> bool:
+        return self._kept.get(node, 0) > self._clock()
+
+    def on_probe(self, sender: NodeId, message: Probe) -> None:
+        """Pass it on in the topics it comes in for the first time; the target sends it back."""
+        if message.origin == self._book.id or self._is_leaving() or not self._links.is_up(sender):
+            return
+        passing = self._passing_of(message.origin, message.nonce)
+        mine = self._book.topics_of(self._book.id)
+        fresh = [topic for topic in message.topics if topic in mine and topic not in passing.came_from]
+        passing.came_from.update(dict.fromkeys(fresh, sender))
+        if not fresh:
+            return
+        if message.target == self._book.id:
+            if self._keep((sender,)):
+                trail = Trail(message.origin, message.target, message.nonce, tuple(fresh))
+                self._out.send(self._links.links[sender].ref, trail)
+        elif message.hops > 0:
+            self._pass_on(sender, message, fresh)
+
+    def _pass_on(self, sender: NodeId, message: Probe, fresh: Iterable[Topic]) -> None:
+        onward = self._links.up()
+        if message.target in onward:
+            onward = [message.target]
+        for node in onward:
+            if node in (sender, message.origin):
+                continue
+            has = self._count_on(node)
+            carried = tuple(topic for topic in fresh if topic in has)
+            if carried:
+                probe = Probe(message.origin, message.target, message.nonce, message.hops - 1, carried)
+                self._out.send(self._links.links[node].ref, probe)
+
+    def _passing_of(self, origin: NodeId, nonce: int) -> Passing:
+        now = self._clock()
+        present = self._passing.get((origin, nonce))
+        if present is None:
+            self._passing = {key: one for key, one in self._passing.items() if one.until > now}
+            if len(self._passing) >= PROBES_AT_MOST:
+                del self._passing[next(iter(self._passing))]
+            present = self._passing[origin, nonce] = Passing(now + 2 * self._patience)
+        return present
+
+    def _keep(self, nodes: Iterable[NodeId]) -> bool:
+        """Keep these links for a while, if all are there to be kept."""
+        nodes = tuple(nodes)
+        if not all(self._links.is_up(node) for node in nodes):
+            return False
+        now = self._clock()
+        self._kept = {node: until for node, until in self._kept.items() if until > now}
+        self._kept.update(dict.fromkeys(nodes, now + 4 * self._patience))
+        return True
+
+    def on_trail(self, sender: NodeId, message: Trail) -> None:
+        """The way is there: keep both its links here, and pass the trail back."""
+        if message.origin == self._book.id:
+            self._on_way_round(sender, message)
+            return
+        passing = self._passing.get((message.origin, message.nonce))
+        if passing is None or self._is_leaving():
+            return
+        back: dict[NodeId, list[Topic]] = {}
+        mine = self._book.topics_of(self._book.id)
+        for topic in message.topics:
+            if topic in passing.came_from and topic in mine:
+                back.setdefault(passing.came_from[topic], []).append(topic)
+        for node, topics in back.items():
+            if self._keep((sender, node)):
+                trail = Trail(message.origin, message.target, message.nonce, tuple(topics))
+                self._out.send(self._links.links[node].ref, trail)
+
+    def _on_way_round(self, sender: NodeId, message: Trail) -> None:
+        trial = self.trial
+        if trial is None or trial.nonce != message.nonce or trial.yielding or not self._keep((sender,)):
+            return
+        trial.missing.difference_update(message.topics)
+        if not trial.missing:
+            self._ask_to_yield(trial)
+
+    def _ask_to_yield(self, trial: Trial) -> None:
+        """A way round in every topic: let the link fade at this end, and ask the other."""
+        node = trial.target.id
+        if not self._may_go(node, trial.counted) or self._shared(node) != trial.topics:
+            self._end()
+            return
+        trial.yielding = True
+        self._links.fade(node)
+        self._send_yield(trial)
+
+    def _send_yield(self, trial: Trial) -> None:
+        known = self._book.get(trial.target.id)
+        yours = known.digest.topics_version if known is not None else 0
+        mine = self._book.me.digest.topics_version
+        _, _, attempt = trial.counted
+        self._out.send(trial.target, Yield(trial.nonce, trial.asker, attempt, mine, yours))
+        self._out.set_timer(("spare", trial.nonce), self._repeat)
+
+    def on_yield(self, sender: NodeId, message: Yield) -> None:
+        link = self._links.links.get(sender)
+        if link is None:
+            return
+        agreed = sender in self.yielded or self._may_go(sender, _counted(message.asker, message.attempt))
+        agreed = agreed and self._same_versions(sender, message)
+        if agreed:
+            if sender not in self.yielded:
+                self._links.fade(sender)
+            self.yielded[sender] = message.nonce
+            self._out.set_timer(("fade", sender), self._repeat)
+        elif sender in self.yielded:
+            return
+        self._out.send(link.ref, Yielded(self._book.ref, message.nonce, agreed))
+
+    def _same_versions(self, sender: NodeId, message: Yield) -> bool:
+        known = self._book.get(sender)
+        mine = self._book.me.digest.topics_version
+        return known is not None and (known.digest.topics_version, mine) == (message.mine, message.yours)
+
+    def on_yielded(self, sender: NodeId, message: Yielded) -> None:
+        """Both ends agree: take it down. What this end says is what counts; too late, and the link stays."""
+        trial = self.trial
+        if trial is not None and trial.yielding and (sender, message.nonce) == (trial.target.id, trial.nonce):
+            in_time = self._clock() <= trial.deadline and self._links.is_fading(sender)
+            if message.agreed and in_time:
+                self._links.drop(sender)
+                self._remember_gone(sender, trial.nonce)
+                self._out.notify("spared", sender)
+            elif not message.agreed:
+                self._remember_needed(sender, self._patience)
+            self._end()
+        if message.agreed:
+            self._out.send(message.me, Settled(message.nonce, kept=self._gone.get(sender) != message.nonce))
+
+    def _remember_gone(self, node: NodeId, nonce: int) -> None:
+        if len(self._gone) >= REMEMBERED_AT_MOST:
+            del self._gone[next(iter(self._gone))]
+        self._gone.pop(node, None)
+        self._gone[node] = nonce
+
+    def on_settled(self, sender: NodeId, message: Settled) -> None:
+        if self.yielded.get(sender) != message.nonce:
+            return
+        del self.yielded[sender]
+        if message.kept:
+            self._links.unfade(sender)
+        elif self._links.is_fading(sender):
+            self._links.drop(sender)
+
+    def on_timer(self, key: tuple[object, ...]) -> None:
+        """("spare", nonce): no way round in time, or no answer. ("fade", node): ask again what became of the link."""
+        if key[0] == "fade":
+            node = key[1]
+            assert isinstance(node, int)
+            if not self._links.is_fading(node):
+                self.yielded.pop(node, None)
+            elif node in self.yielded:
+                self._out.send(self._links.links[node].ref, Yielded(self._book.ref, self.yielded[node], True))
+                self._out.set_timer(key, self._repeat)
+            return
+        trial = self.trial
+        if trial is None or trial.nonce != key[1]:
+            return
+        if trial.yielding and self._clock() < trial.deadline and self._links.is_fading(trial.target.id):
+            self._send_yield(trial)
+            return
+        if not trial.yielding:
+            self._remember_needed(trial.target.id, self._memory)
+        self._end()
+
+    def _remember_needed(self, node: NodeId, how_long: Time) -> None:
+        """In some topic there is no other way, or the far end counts on the link: do not try again soon."""
+        now = self._clock()
+        self._needed = {one: until for one, until in self._needed.items() if until > now}
+        self._needed[node] = now + how_long
+
+    def _end(self) -> None:
+        """The trial is over; a link that was to go and is still there counts again."""
+        trial, self.trial = self.trial, None
+        if trial is not None and trial.yielding:
+            self._links.unfade(trial.target.id)
+        self._next()
+
+    def _next(self) -> None:
+        if self.waiting and self.trial is None:
+            self._begin(self.waiting.pop(0))
+
+
+def _counted(asker: Ref, attempt: int) -> Counted:
+    return asker.id, asker.incarnation, attempt

@@ -1,0 +1,99 @@
+"""Former neighbours of a lost node name themselves to its successor, until they hear that the gap is mended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omen.protocol.config import Config
+from omen.protocol.context import Outbox
+from omen.protocol.events import NodeId, Topic
+from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.ring import Ring
+from omen.protocol.membership.ring_lookup import Locator
+from omen.protocol.messages.overlay import EventId, Ref, Report, Reported
+from omen.protocol.repair.coordinator import Coordinator
+
+FORMER_AT_MOST = 128
+
+
+@dataclass(slots=True)
+class OpenReport:
+    """A loss this node has to report; `topics` are those it shared with the lost node."""
+
+    topics: tuple[Topic, ...]
+    successors: list[Ref]
+
+
+class Reports:
+    """Keeps the open reports, and which lost nodes were neighbours lately."""
+
+    def __init__(
+        self, book: Book, ring: Ring, coordinator: Coordinator, locator: Locator, config: Config, out: Outbox
+    ) -> None:
+        self._book = book
+        self._ring = ring
+        self._coordinator = coordinator
+        self._locator = locator
+        self._config = config
+        self._out = out
+        self.open: dict[EventId, OpenReport] = {}
+        self._former: dict[NodeId, int] = {}
+
+    def on_neighbour_lost(self, ref: Ref, topics: tuple[Topic, ...], successors: tuple[Ref, ...]) -> None:
+        """A neighbour is gone; `successors` are those it named itself."""
+        self._remember_former(ref.id, ref.incarnation)
+        if self._config.remedies.former_neighbours_report:
+            event = EventId(ref.id, ref.incarnation, "leave")
+            self.open[event] = OpenReport(topics, list(successors))
+            self.report(event)
+
+    def was_linked(self, ref: Ref) -> bool:
+        """Whether this lost node was a neighbour."""
+        return self._former.get(ref.id, -1) >= ref.incarnation
+
+    def close(self, event: EventId) -> bool:
+        """The loss is mended; whether it was still open here."""
+        return self.open.pop(event, None) is not None
+
+    def unmended(self) -> list[Ref]:
+        """The lost neighbours whose loss is not known to be mended."""
+        return [Ref(event.node, event.incarnation, "") for event in self.open]
+
+    def on_located(self, event: EventId, successor: Ref | None) -> None:
+        """The search round the circle found who follows the lost node."""
+        report = self.open.get(event)
+        if report is not None and successor is not None:
+            report.successors = [successor]
+            self.report(event)
+
+    def _remember_former(self, node: NodeId, incarnation: int) -> None:
+        if len(self._former) >= FORMER_AT_MOST:
+            del self._former[next(iter(self._former))]
+        self._former[node] = incarnation
+
+    def report(self, event: EventId) -> None:
+        """Name oneself to the lost node's present successor; go on down the list, then search the circle."""
+        report = self.open.get(event)
+        if report is None:
+            return
+        message = Report(event, self._book.ref, report.topics)
+        if self._ring.is_coordinator(event.node) or not self._ring.members:
+            self._coordinator.on_report(message)
+            return
+        while report.successors and self._book.is_dead(report.successors[0]):
+            report.successors.pop(0)
+        if report.successors:
+            first = report.successors.pop(0)
+            if first.id == self._book.id:
+                self._coordinator.on_report(message)
+            else:
+                self._out.send(first, message)
+            self._out.set_timer(("report", event), self._config.answer_timeout)
+        else:
+            self._locator.search(event.node, ("report", event), self._ring.members.values())
+            self._out.set_timer(("report", event), self._config.answer_timeout * self._config.attempts)
+
+    def on_reported(self, message: Reported) -> None:
+        """Heard: wait for the news that it is handled, and report again if it does not come."""
+        if message.event in self.open:
+            self._out.set_timer(("report", message.event), self._config.standby_timeout)

@@ -1,0 +1,300 @@
+"""One repair under way: whose loss, who is asked, what they answered, which links come of it (omen Alg. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from omen.protocol.events import Engine, NodeId, Topic
+from omen.protocol.messages.overlay import Answer, Ask, EventId, Propose, Ref
+
+WAITING, GATHERING, ASKING, LINKING, FINISHING = "waiting", "gathering", "asking", "linking", "finishing"
+
+
+@dataclass(slots=True)
+class Loss:
+    """A node that is gone (or a topic list it gave up), and what is known of its former neighbours.
+
+    `known` is false for a linked loss as long as its own coordinator has not told who its neighbours were.
+    """
+
+    event: EventId
+    topics: set[Topic] = field(default_factory=set)
+    neighbours: dict[NodeId, Ref] = field(default_factory=dict)
+    backups: dict[NodeId, Ref] = field(default_factory=dict)
+    known: bool = True
+
+
+@dataclass(slots=True)
+class Mending:
+    """The state of one repair. `centre`: the node to be linked (join, added topics); None for a loss.
+
+    `outer`: answers of nodes around the shadow set, `unheard` those still to answer, `widened` how many hops so far.
+    """
+
+    event: EventId
+    centre: Ref | None
+    topics: set[Topic]
+    losses: dict[NodeId, Loss] = field(default_factory=dict)
+    members: dict[NodeId, Ref] = field(default_factory=dict)
+    former: set[NodeId] = field(default_factory=set)
+    answers: dict[NodeId, Answer] = field(default_factory=dict)
+    outer: dict[NodeId, Answer] = field(default_factory=dict)
+    unheard: set[NodeId] = field(default_factory=set)
+    widened: int = 0
+    asked: tuple[Topic, ...] = ()
+    stage: str = WAITING
+    attempt: int = 0
+    tries: int = 0
+    walks: int = 0
+    walked: bool = False
+    gone: set[NodeId] = field(default_factory=set)
+    inquiries: set[NodeId] = field(default_factory=set)
+    open_links: dict[tuple[NodeId, NodeId], set[NodeId]] = field(default_factory=dict)
+    confirmed_by: set[NodeId] = field(default_factory=set)
+    made: list[tuple[NodeId, NodeId]] = field(default_factory=list)
+
+    def silent(self) -> list[NodeId]:
+        """Members that have not answered yet."""
+        return sorted(node for node in self.members if node not in self.answers)
+
+    def uncovered(self) -> list[Topic]:
+        """For a join: the topics in which no member that answered can take the newcomer in."""
+        if self.centre is None:
+            return []
+        has = self._settled()
+        if self.walked:
+            for answer in self.answers.values():
+                has |= self._anchored(answer, has)
+        return [topic for position, topic in enumerate(self.asked) if not has >> position & 1]
+
+    def _settled(self) -> int:
+        """The topics that some member has and does not wait to be linked in, as bits."""
+        has = 0
+        for answer in self.answers.values():
+            has |= int.from_bytes(answer.mine, "little") & ~int.from_bytes(answer.unsettled, "little")
+        return has
+
+    def _anchored(self, answer: Answer, settled: int) -> int:
+        """The topics in which a member can take the newcomer in, as bits.
+
+        One that waits to be linked itself stands for nobody else, so it counts only where nobody else is to be found,
+        and then two newcomers must not both count on each other: the one with the higher place may count on the lower.
+        """
+        mine, unsettled = int.from_bytes(answer.mine, "little"), int.from_bytes(answer.unsettled, "little")
+        assert self.centre is not None
+        return mine & ~(unsettled & settled if answer.me.id < self.centre.id else unsettled)
+
+    def is_outrun(self) -> bool:
+        """Whether a topic is left in which another newcomer, higher on the circle, is about to be linked."""
+        missing = to_bits(self.asked, self.uncovered())
+        return any(common_positions(missing, answer.unsettled) for answer in self.answers.values())
+
+    def add_loss(self, loss: Loss) -> None:
+        """A linked loss becomes part of this event: its former neighbours and topics come in."""
+        present = self.losses.setdefault(loss.event.node, loss)
+        present.topics |= loss.topics
+        present.neighbours.update(loss.neighbours)
+        present.known |= loss.known
+        self.topics |= loss.topics
+        for node, ref in loss.neighbours.items():
+            if node not in self.losses:
+                self.members[node] = ref
+                self.former.add(node)
+        for node, ref in loss.backups.items():
+            if node not in self.losses:
+                self.members.setdefault(node, ref)
+        self.members.pop(loss.event.node, None)
+        self.answers.pop(loss.event.node, None)
+        self.former.discard(loss.event.node)
+
+    def question(self, me: Ref, is_dead: Callable[[Ref], bool]) -> Ask:
+        """What the shadow set is asked: which nodes are lost, and which are there but give up topics."""
+        lost = tuple(
+            ref
+            for loss in self.losses.values()
+            if loss.event.kind == "leave" and is_dead(ref := Ref(loss.event.node, loss.event.incarnation, ""))
+        )
+        gone = {ref.id for ref in lost}
+        fading = tuple(sorted(node for node in self.losses if node not in gone))
+        return Ask(me, self.event, self.attempt, self.asked, lost, fading)
+
+    def plan(self, engine: Engine, rho: float, halo: bool) -> list[tuple[NodeId, NodeId]]:
+        """Run the greedy engine on the shadow set; the links that make it topic-connected."""
+        nodes = sorted(node for node in self.members if node in self.answers)
+        if self.centre is not None:
+            nodes = sorted({*nodes, self.centre.id})
+            topics_of, labels_of = self._attach(nodes)
+        else:
+            topics_of, labels_of = self._pieces(nodes, halo)
+        degrees = [self.answers[node].degree if node in self.answers else 0 for node in nodes]
+        centre = nodes.index(self.centre.id) if self.centre is not None else -1
+        pairs = engine(topics_of, labels_of, degrees, rho, centre)
+        return [(nodes[one], nodes[other]) for one, other in pairs]
+
+    def proposals(self, me: Ref) -> Iterator[tuple[Ref, Propose]]:
+        """What is to be told to each end that has not confirmed its link."""
+        refs = dict(self.members)
+        if self.centre is not None:
+            refs[self.centre.id] = self.centre
+        for (one, other), confirmed in sorted(self.open_links.items()):
+            for end, far in ((one, other), (other, one)):
+                if end not in confirmed:
+                    yield refs[end], Propose(me, self.event, self.attempt, refs[far])
+
+    def has_both(self, pair: tuple[NodeId, NodeId]) -> bool:
+        """Whether both ends of a planned link are still there."""
+        centre = self.centre.id if self.centre is not None else None
+        return all(end in self.members or end == centre for end in pair)
+
+    def is_centre_silent(self) -> bool:
+        """Whether the node to be linked has confirmed nothing: if it is there, it will ask again."""
+        return self.centre is not None and self.centre.id not in self.confirmed_by
+
+    def _attach(self, nodes: Sequence[NodeId]) -> tuple[list[list[int]], list[list[int]]]:
+        """Before a join all present subscribers of a topic are one piece; the newcomer is another."""
+        assert self.centre is not None
+        newcomer = self.centre.id
+        everything, settled = list(range(len(self.asked))), self._settled()
+        topics_of = [
+            everything if node == newcomer else _positions(self._anchored(self.answers[node], settled))
+            for node in nodes
+        ]
+        labels_of = [[int(node == newcomer)] * len(topics) for node, topics in zip(nodes, topics_of, strict=True)]
+        return topics_of, labels_of
+
+    def strangers(self) -> dict[NodeId, list[NodeId]]:
+        """Who around is worth asking, each with the node (the key) that named it first."""
+        wanted = self._connectors() if self.centre is None else self._wide()
+        found: dict[NodeId, list[NodeId]] = {}
+        for node, answer in sorted((*self.answers.items(), *self.outer.items())):
+            for other, _ in answer.links:
+                if other in wanted:
+                    wanted.discard(other)
+                    found.setdefault(node, []).append(other)
+        return found
+
+    def _connectors(self) -> set[NodeId]:
+        """After a loss: who might connect pieces that seem apart."""
+        nodes = sorted(node for node in self.members if node in self.answers)
+        parents = self._unite(nodes, True)
+        wanted: set[NodeId] = set()
+        for parent, roots in zip(parents, self._broken_off(parents, nodes), strict=True):
+            if len(roots) > 1:
+                wanted.update(node for node in parent if _find(parent, node) in roots)
+        return wanted - self.answers.keys() - self.outer.keys() - self.losses.keys() - self.gone
+
+    def _wide(self) -> set[NodeId]:
+        """For a join: a cover of the newcomer's topics by as few as will do, so that few links can link it."""
+        assert self.centre is not None
+        seen: dict[NodeId, int] = {}
+        for answer in self.answers.values():
+            for other, bits in answer.links:
+                seen[other] = seen.get(other, 0) | int.from_bytes(bits, "little")
+        for node in (*self.members, *self.gone, self.centre.id):
+            seen.pop(node, None)
+        missing = (1 << len(self.asked)) - 1
+        wanted: set[NodeId] = set()
+        while missing and seen:
+            best = min(seen, key=lambda node: (-(seen[node] & missing).bit_count(), node))
+            if not seen[best] & missing:
+                break
+            wanted.add(best)
+            missing &= ~seen.pop(best)
+        return wanted
+
+    def spare_pairs(self, most: int) -> list[tuple[NodeId, NodeId]]:
+        """Links inside the shadow set that either end might do without, those of the busiest ends first."""
+        spare = {node: set(answer.spare) for node, answer in self.answers.items()}
+        pairs = [
+            (node, other)
+            for node, others in spare.items()
+            for other in others
+            if node < other and node in spare.get(other, ())
+        ]
+        pairs.sort(key=lambda pair: (-self.answers[pair[0]].degree - self.answers[pair[1]].degree, pair))
+        return pairs[:most]
+
+    def _pieces(self, nodes: Sequence[NodeId], halo: bool) -> tuple[list[list[int]], list[list[int]]]:
+        """The piece of each member in each topic, by the links that the members named.
+
+        A backup whose visible piece of a topic holds no former neighbour is left out of that topic: every piece the
+        loss broke off holds one, so joining theirs is enough, and joining more only costs links.
+        """
+        topics_of = [positions(self.answers[node].mine) for node in nodes]
+        parents = self._unite(nodes, halo)
+        broken_off = self._broken_off(parents, nodes)
+        labelled = [
+            [(topic, root) for topic in topics if (root := _find(parents[topic], node)) in broken_off[topic]]
+            for node, topics in zip(nodes, topics_of, strict=True)
+        ]
+        return [[topic for topic, _ in row] for row in labelled], [[root for _, root in row] for row in labelled]
+
+    def _unite(self, nodes: Sequence[NodeId], halo: bool) -> list[dict[NodeId, NodeId]]:
+        """For each topic a forest over the nodes seen in it: those of a tree are connected by links seen."""
+        parents: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
+        inside = set(nodes)
+        for node, answer in ((node, self.answers[node]) for node in nodes):
+            for topic in positions(answer.mine):
+                parents[topic].setdefault(node, node)
+            for other, bits in answer.links:
+                if other not in self.losses and (halo or other in inside):
+                    for topic in common_positions(answer.mine, bits):
+                        _unite(parents[topic], node, other)
+        for node, answer in self.outer.items():
+            for other, bits in answer.links:
+                if other not in self.losses:
+                    for topic in common_positions(answer.mine, bits):
+                        _unite(parents[topic], node, other)
+        return parents
+
+    def _broken_off(self, parents: Sequence[dict[NodeId, NodeId]], nodes: Iterable[NodeId]) -> list[set[NodeId]]:
+        """For each topic the pieces (by their roots) that hold a former neighbour."""
+        former = self.former.intersection(nodes)
+        return [{_find(parent, node) for node in former if node in parent} for parent in parents]
+
+
+def _find(piece: dict[NodeId, NodeId], node: NodeId) -> NodeId:
+    root = node
+    while piece[root] != root:
+        root = piece[root]
+    while piece[node] != root:
+        piece[node], node = root, piece[node]
+    return root
+
+
+def _unite(piece: dict[NodeId, NodeId], one: NodeId, other: NodeId) -> None:
+    piece.setdefault(one, one)
+    piece.setdefault(other, other)
+    one, other = _find(piece, one), _find(piece, other)
+    if one != other:
+        piece[max(one, other)] = min(one, other)
+
+
+def to_bits(asked: Sequence[Topic], topics: Iterable[Topic]) -> bytes:
+    """Which of the asked topics are among these, as bits, the first topic lowest."""
+    has = topics if isinstance(topics, (set, frozenset)) else set(topics)
+    value = 0
+    for position, topic in enumerate(asked):
+        if topic in has:
+            value |= 1 << position
+    return value.to_bytes((len(asked) + 7) // 8, "little")
+
+
+def positions(bits: bytes) -> list[int]:
+    """The positions of the bits that are set."""
+    return _positions(int.from_bytes(bits, "little"))
+
+
+def common_positions(one: bytes, other: bytes) -> list[int]:
+    """The positions set in both."""
+    return _positions(int.from_bytes(one, "little") & int.from_bytes(other, "little"))
+
+
+def _positions(value: int) -> list[int]:
+    found = []
+    while value:
+        lowest = value & -value
+        found.append(lowest.bit_length() - 1)
+        value ^= lowest
+    return found

@@ -1,0 +1,42 @@
+"""All algorithms and systems by name, whatever room they live in, and the one call that runs an algorithm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from omen import design
+from omen.design import Algorithm, resolve_options, suggest
+from omen.errors import InvalidInput
+from omen.systems import spidercast
+from omen.systems.system import SYSTEMS, SystemKind, find_system, resolve_settings
+
+if TYPE_CHECKING:
+    from omen.interests import Interests
+    from omen.overlay import Overlay
+
+__all__ = ["ALGORITHMS", "SYSTEMS", "SystemKind", "design_overlay", "find_algorithm", "find_system", "resolve_settings"]
+
+ALGORITHMS: dict[str, Algorithm] = design.ALGORITHMS | spidercast.ALGORITHMS
+
+
+def find_algorithm(name: str) -> Algorithm:
+    """The algorithm of this name, or InvalidInput that names the nearest one."""
+    if name not in ALGORITHMS:
+        raise InvalidInput(
+            f"there is no algorithm {name!r}{suggest(str(name), ALGORITHMS)} (there are {', '.join(ALGORITHMS)})"
+        )
+    return ALGORITHMS[name]
+
+
+def design_overlay(interests: Interests, algorithm: str = "low-oda", **options: Any) -> Overlay:
+    """Design an overlay from scratch.
+
+    `algorithm` is a key of `ALGORITHMS`, which says what options it takes; those left out have their defaults.
+
+    >>> from omen.interests import Interests
+    >>> interests = Interests.from_pairs([("ann", "tea"), ("bob", "tea"), ("bob", "jazz"), ("cid", "jazz")])
+    >>> design_overlay(interests, "low-oda", rho=3).links()
+    [('ann', 'bob'), ('bob', 'cid')]
+    """
+    chosen = find_algorithm(algorithm)
+    return chosen.build(interests, **resolve_options(chosen, options))

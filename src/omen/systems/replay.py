@@ -1,0 +1,289 @@
+"""Replay a trace on a workload with any system, judge what comes out, and keep a row for each event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from omen.churn import Event, Join, Resubscribe, Trace
+from omen.errors import InvalidInput
+from omen.interests import Interests, Label, plain
+from omen.overlay import Overlay
+from omen.quality import topic_components
+from omen.systems.checkpoint import Checkpoint, fingerprint
+from omen.systems.system import Outcome, System, find_system, resolve_settings
+
+Verify = Literal["every", "end", "off"]
+VERIFY: tuple[Verify, ...] = ("every", "end", "off")
+
+MEASURES = ("repair_s", "handled_s", "avg_degree")
+COUNTS = ("edges_added", "edges_removed", "max_degree", "shadow_size", "messages", "bytes")
+NO_COUNT = -1
+
+
+class Records:
+    """The measurements of each event, in columns made at the start: a replay needs no more memory as it goes on.
+
+    nan and `NO_COUNT` stand for what was not measured.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.columns: dict[str, npt.NDArray[Any]] = {name: np.full(size, np.nan) for name in MEASURES}
+        self.columns |= {name: np.full(size, NO_COUNT, np.int64) for name in COUNTS}
+
+    def put(self, position: int, outcome: Outcome) -> None:
+        values = {
+            "repair_s": outcome.repair_s,
+            "handled_s": outcome.handled_s,
+            "avg_degree": outcome.average_degree,
+            "edges_added": outcome.links_added,
+            "edges_removed": outcome.links_removed,
+            "max_degree": outcome.max_degree,
+            "shadow_size": outcome.shadow_size,
+            "messages": outcome.messages,
+            "bytes": outcome.bytes,
+        }
+        for name, value in values.items():
+            if value is not None:
+                self.columns[name][position] = value
+
+    def save(self, position: int) -> dict[str, bytes]:
+        return {name: column[:position].tobytes() for name, column in self.columns.items()}
+
+    def load(self, saved: Mapping[str, bytes]) -> None:
+        for name, data in saved.items():
+            values = np.frombuffer(data, self.columns[name].dtype)
+            self.columns[name][: values.size] = values
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay came to. `positions[i]` is the place in the trace of the event of row i; skipped ones have no row.
+
+    `broken` holds (position, topics split) of each instant after which the judge found topics split; `judged` counts
+    how often it was asked.
+    """
+
+    system: str
+    options: dict[str, Any]
+    events: tuple[Event, ...]
+    positions: tuple[int, ...]
+    columns: dict[str, npt.NDArray[Any]]
+    interests: Interests
+    overlay: Overlay
+    skipped: dict[str, int]
+    judged: int
+    broken: tuple[tuple[int, int], ...]
+    resumed_at: int = 0
+
+    @property
+    def topic_connected(self) -> bool | None:
+        """As judged, each time; None where the judge was not asked."""
+        return not self.broken if self.judged else None
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """An event that cannot happen, and why."""
+
+    position: int
+    event: Event
+    reason: str
+    detail: str
+
+
+@dataclass
+class _Run:
+    """A replay under way: events from `position` on are still to come."""
+
+    system: System
+    records: Records
+    position: int = 0
+    judged: int = 0
+    broken: list[tuple[int, int]] = field(default_factory=list)
+
+
+def find_impossible(workload: Interests, trace: Trace) -> list[Impossible]:
+    """The events that cannot happen, each judged as if those found before had not been in the trace."""
+    known = set(workload.nodes.tolist())
+    present = known - trace.absent_at_start()
+    found: list[Impossible] = []
+    for position, event in enumerate(trace):
+        problem = _problem(event, present, known)
+        if problem:
+            found.append(Impossible(position, event, *problem))
+        elif isinstance(event, Join):
+            present.add(event.node)
+        elif not isinstance(event, Resubscribe):
+            present.discard(event.node)
+    return found
+
+
+def _problem(event: Event, present: set[Label], known: set[Label]) -> tuple[str, str] | None:
+    word = type(event).__name__.lower()
+    acts = {"join": "joins", "leave": "leaves", "crash": "crashes", "resubscribe": "resubscribes"}[word]
+    if isinstance(event, Join):
+        if event.node in present:
+            return "join of a node that is present", f"node {event.node!r} joins but is present already"
+    elif event.node not in present:
+        why = "is not present" if event.node in known else "is unknown or gone"
+        return f"{word} of a node that is not present", f"node {event.node!r} {acts} but {why}"
+    if isinstance(event, (Join, Resubscribe)) and event.topics is None and event.node not in known:
+        return (
+            f"{word} without topics of a node that is not in the workload",
+            f"node {event.node!r} {acts} without topics, and the workload has none for it",
+        )
+    return None
+
+
+def replay(
+    workload: Interests,
+    trace: Trace,
+    system: str = "shadow",
+    overlay: Overlay | None = None,
+    *,
+    verify: Verify = "end",
+    skip_impossible: bool = False,
+    checkpoint: Checkpoint | None = None,
+    progress: Callable[[int], None] | None = None,
+    look: Callable[[System, int], None] | None = None,
+    where: Callable[[int], str] | None = None,
+    **options: Any,
+) -> Replayed:
+    """Drive a system through a trace.
+
+    Nodes whose first event is a join start absent, all others of the workload present. The system starts from
+    `overlay`, links of absent nodes left out, or from Low-ODA's. Events of one instant are handled together. An
+    impossible event is an error before anything is done (`where` tells where position i of the trace stands), or is
+    skipped and counted. `progress` hears how many events are done; `look` is shown the system too, the first time
+    before any event.
+    """
+    kind = find_system(system)
+    settings = resolve_settings(kind, options)
+    if verify not in VERIFY:
+        raise InvalidInput(f"verify must be one of {', '.join(VERIFY)}, not {verify!r}")
+    impossible = find_impossible(workload, trace)
+    if impossible and not skip_impossible:
+        first = impossible[0]
+        place = where(first.position) if where else f"event {first.position}"
+        raise InvalidInput(f"{place}: {first.detail}")
+    left_out = {one.position for one in impossible}
+    positions = tuple(position for position in range(len(trace)) if position not in left_out)
+    events = tuple(trace.events[position] for position in positions)
+    mark = fingerprint(workload, trace, overlay, kind.name, settings, verify) if checkpoint else ""
+    run = _resume(checkpoint, mark, kind.name, workload, settings, len(events)) or _Run(
+        _start(kind.name, workload, trace, overlay, settings), Records(len(events))
+    )
+    resumed_at = run.position
+    if look:
+        look(run.system, run.position)
+    _drive(run, events, positions, verify, checkpoint, mark, progress, look)
+    interests, links = run.system.snapshot()
+    return Replayed(
+        kind.name,
+        settings,
+        events,
+        positions,
+        run.records.columns,
+        interests,
+        links,
+        _count([one.reason for one in impossible]),
+        run.judged,
+        tuple(run.broken),
+        resumed_at,
+    )
+
+
+def _drive(
+    run: _Run,
+    events: Sequence[Event],
+    positions: Sequence[int],
+    verify: Verify,
+    checkpoint: Checkpoint | None,
+    mark: str,
+    progress: Callable[[int], None] | None,
+    look: Callable[[System, int], None] | None,
+) -> None:
+    """Instant by instant, judged and noted down on the way."""
+    for batch in _instants(events, run.position):
+        for outcome in run.system.apply(batch):
+            run.records.put(run.position, outcome)
+            run.position += 1
+        if verify == "every":
+            _judge(run, positions)
+        if progress:
+            progress(run.position)
+        if look:
+            look(run.system, run.position)
+        if checkpoint and checkpoint.due and run.position < len(events):
+            columns = run.records.save(run.position)
+            checkpoint.save(mark, run.position, columns, run.judged, run.broken, run.system.save)
+    if verify == "end" or (verify == "every" and not events):
+        _judge(run, positions)
+
+
+def _start(
+    system: str, workload: Interests, trace: Trace, overlay: Overlay | None, settings: Mapping[str, Any]
+) -> System:
+    absent = trace.absent_at_start()
+    present = np.array([label not in absent for label in workload.nodes.tolist()], dtype=bool)
+    interests = workload if present.all() else only_nodes(workload, present)
+    links = overlay if overlay is None or present.all() else only_links(overlay, present)
+    if links is not None and (topic_components(interests, links) > 1).any():
+        split = int(np.argmax(topic_components(interests, links)))
+        gone = int((~present).sum())
+        without = f" without the {gone} nodes that start absent" if gone else ""
+        raise InvalidInput(
+            f"the overlay does not connect topic {plain(interests.topics, split)!r}{without}: a replay starts from a"
+            " topic-connected overlay; leave --overlay out to start from Low-ODA's"
+        )
+    return find_system(system).build(interests, links, workload, settings)
+
+
+def _resume(
+    checkpoint: Checkpoint | None, mark: str, system: str, workload: Interests, settings: Mapping[str, Any], size: int
+) -> _Run | None:
+    saved = checkpoint.load(mark) if checkpoint else None
+    if saved is None:
+        return None
+    run = _Run(find_system(system).restore(saved.system, workload, settings), Records(size))
+    run.records.load(saved.columns)
+    run.position, run.judged, run.broken = saved.position, saved.judged, list(saved.broken)
+    return run
+
+
+def _instants(events: Sequence[Event], first: int) -> Iterator[list[Event]]:
+    """Events from there on, those of equal time together."""
+    for _, batch in groupby(events[first:], key=lambda event: event.time_s):
+        yield list(batch)
+
+
+def _judge(run: _Run, positions: Sequence[int]) -> None:
+    run.judged += 1
+    split = int((topic_components(*run.system.snapshot()) > 1).sum())
+    if split:
+        run.broken.append((positions[run.position - 1] if run.position else -1, split))
+
+
+def only_nodes(interests: Interests, keep: npt.NDArray[np.bool_]) -> Interests:
+    """The interests of some of the nodes."""
+    codes = np.cumsum(keep) - 1
+    nodes, topics = interests.pair_codes
+    wanted = keep[nodes]
+    return Interests.from_codes(interests.nodes[keep], interests.topics, codes[nodes[wanted]], topics[wanted])
+
+
+def only_links(overlay: Overlay, keep: npt.NDArray[np.bool_]) -> Overlay:
+    """The links among some of the nodes."""
+    codes = np.cumsum(keep) - 1
+    among = keep[overlay.u] & keep[overlay.v]
+    return Overlay.from_codes(overlay.nodes[keep], codes[overlay.u[among]], codes[overlay.v[among]])
+
+
+def _count(reasons: Sequence[str]) -> dict[str, int]:
+    return {reason: reasons.count(reason) for reason in sorted(set(reasons))}

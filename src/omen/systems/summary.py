@@ -1,0 +1,62 @@
+"""What a replay came to, in a few numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from omen.churn import Crash, Join, Leave, Resubscribe
+from omen.systems.replay import NO_COUNT, Replayed
+
+KINDS = {"join": (Join,), "leave": (Leave, Crash), "resubscribe": (Resubscribe,)}
+
+
+def summarise(replayed: Replayed) -> dict[str, Any]:
+    """Counts, degrees and the verdict at the end, and for each kind of event what repairs took and changed."""
+    overlay, interests = replayed.overlay, replayed.interests
+    degrees = overlay.degrees
+    return {
+        "system": replayed.system,
+        "options": replayed.options,
+        "events": len(replayed.events),
+        "skipped": sum(replayed.skipped.values()),
+        "skipped_by_reason": replayed.skipped,
+        "nodes": interests.node_count,
+        "topics": interests.topic_count,
+        "edges": overlay.link_count,
+        "avg_degree": 2 * overlay.link_count / interests.node_count if interests.node_count else 0.0,
+        "max_degree": int(degrees.max()) if degrees.size else 0,
+        "judged": replayed.judged,
+        "topic_connected": replayed.topic_connected,
+        "instants_broken": len(replayed.broken),
+        "repairs": {kind: found for kind in KINDS if (found := _of_kind(replayed, kind))},
+    }
+
+
+def _of_kind(replayed: Replayed, kind: str) -> dict[str, Any]:
+    """The repairs whose numbers stand with an event of this kind: medians, 95th percentiles and means."""
+    columns = replayed.columns
+    chosen = np.array([isinstance(event, KINDS[kind]) for event in replayed.events], dtype=bool)
+    if not chosen.any():
+        return {}
+    seconds = columns["repair_s"][chosen]
+    seconds = seconds[~np.isnan(seconds)]
+    return {
+        "events": int(chosen.sum()),
+        "repairs": int(seconds.size),
+        "repair_s_median": _of(np.median, seconds),
+        "repair_s_p95": _of(lambda values: np.quantile(values, 0.95), seconds),
+        "edges_added_mean": _mean(columns["edges_added"][chosen]),
+        "edges_removed_mean": _mean(columns["edges_removed"][chosen]),
+        "shadow_size_mean": _mean(columns["shadow_size"][chosen]),
+    }
+
+
+def _mean(counts: npt.NDArray[np.int64]) -> float | None:
+    return _of(np.mean, counts[counts != NO_COUNT])
+
+
+def _of(measure: Any, values: npt.NDArray[Any]) -> float | None:
+    return float(measure(values)) if values.size else None
