@@ -95,7 +95,7 @@ class Neighbourhood:
         return part.last_published(topic)
 
     def behind(self, node: NodeId, peer: NodeId) -> None:
-        self.parts[node].on_behind(peer)
+        self.parts[node].on_slow(peer)
 
     def ready(self, node: NodeId, peer: NodeId) -> None:
         self.parts[node].on_ready(peer, self.now)

@@ -170,7 +170,7 @@ class Chaos:
                 return time.monotonic() - begun
             time.sleep(LOOK_S)
             self._reap()
-        self.told.unmended += 1
+        self.told.unrepaired += 1
         return time.monotonic() - begun
 
     def dead_names(self) -> set[str]:
@@ -372,7 +372,7 @@ def main(argv: list[str] | None = None) -> int:
     print("\n".join([*verdict.lines(), *verdict.examples]))
     replays = chaos.replay()
     print(f"replayed {replays.recordings} recordings, {replays.inputs} inputs, different {len(replays.differing)}")
-    return 0 if verdict.is_good and not (replays.differing or chaos.told.died or chaos.told.unmended) else 1
+    return 0 if verdict.is_good and not (replays.differing or chaos.told.died or chaos.told.unrepaired) else 1
 
 
 if __name__ == "__main__":

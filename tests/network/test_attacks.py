@@ -12,8 +12,18 @@ import pytest
 from omen.net.hello import MAGIC, PREFACE, VERSION, Hello, write_hello
 from omen.net.names import topic_key
 from omen.protocol.membership.circle import place_of
-from omen.protocol.messages.overlay import Descriptor, Details, Digest, EventId, LinkOpen, Locate, Ref, Report, Status
-from omen.protocol.messages.publications import Announce, Mark, make_publication, stream_key
+from omen.protocol.messages.overlay import (
+    Descriptor,
+    Descriptors,
+    Digest,
+    EventId,
+    LinkOpen,
+    Locate,
+    LossReport,
+    Ref,
+    Status,
+)
+from omen.protocol.messages.publications import Announce, StreamMark, make_publication, stream_key
 
 from .attackers import Attacker, address, be_member, hello_of, many
 from .besieged import TOPIC, Siege, besieged
@@ -236,14 +246,14 @@ def test_a_member_that_lies_about_neighbours_topics_and_sequences_harms_no_hones
         attacker = await be_member(open_siege, name)
         me = await attacker.become_neighbour(name, key)
         attacker.say(Status(Digest(me, 5, 5), tuple(made_up), tuple(made_up[:3])))
-        attacker.say(Details((Descriptor(Digest(me, 1 << 40, 1 << 40), topics, tuple(made_up)),)))
+        attacker.say(Descriptors((Descriptor(Digest(me, 1 << 40, 1 << 40), topics, tuple(made_up)),)))
         attacker.say(LinkOpen(Descriptor(Digest(me, 9, 9), topics, tuple(made_up)), tuple(made_up[:3])))
-        attacker.say(Report(EventId(me.id, me.incarnation, "leave"), me, topics[:50]))
+        attacker.say(LossReport(EventId(me.id, me.incarnation, "leave"), me, topics[:50]))
         attacker.say(Status(Digest(made_up[0], 5, 5), (), ()))
         mine = stream_key(key, me.id, me.incarnation)
         for sequence in (0, 1 << 62, (1 << 64) - 1, 5, 3, 3, 1 << 40, *(draw.getrandbits(50) for _ in range(50))):
             attacker.send_frame(make_publication(mine, sequence, b"x" * 50, opening=draw.randrange(2) == 0).frame)
-        marks = tuple(Mark(me.id, me.incarnation, 1, 1, draw.getrandbits(60), -1, 0) for _ in range(50))
+        marks = tuple(StreamMark(me.id, me.incarnation, 1, 1, draw.getrandbits(60), -1, 0) for _ in range(50))
         attacker.say(Announce(((key, marks),), compare=True))
         await asyncio.sleep(0.5)
         attacker.close()

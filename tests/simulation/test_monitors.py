@@ -10,7 +10,7 @@ from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND
 from omen.protocol.messages.overlay import EventId
-from omen.protocol.repair.event_queue import Case
+from omen.protocol.repair.event_queue import PendingEvent
 from omen.protocol.repair.shadow_set import Loss
 from omen.sim.monitors import Bounds, Monitors
 from omen.sim.population import Population
@@ -92,16 +92,18 @@ def test_a_link_that_only_one_side_believes_in_is_seen(monitors: Monitors) -> No
 
 
 def test_a_docket_that_fills_up_is_seen(monitors: Monitors) -> None:
-    docket = monitors.population.cores[monitors.population.place("n0")].coordinator.docket
+    docket = monitors.population.cores[monitors.population.place("n0")].coordinator.event_queue
     for node in range(monitors.bounds.open_events + 1):
         event = EventId(node, 1, "drop", 1)
-        docket.cases[event] = Case(Loss(event))
+        docket.cases[event] = PendingEvent(Loss(event))
     assert watch(monitors, 0.1) == ["bounded"]
 
 
 def test_work_left_over_long_after_the_last_event_is_seen(monitors: Monitors) -> None:
     event = EventId(1, 1, "drop", 1)
-    monitors.population.cores[monitors.population.place("n0")].coordinator.docket.cases[event] = Case(Loss(event))
+    monitors.population.cores[monitors.population.place("n0")].coordinator.event_queue.cases[event] = PendingEvent(
+        Loss(event)
+    )
     assert watch(monitors, 4) == ["bounded"]
     assert "still has cases" in str(monitors.violations[0])
 

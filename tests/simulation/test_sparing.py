@@ -12,7 +12,7 @@ from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, Notify, Received
-from omen.protocol.messages.overlay import Ref, Spare
+from omen.protocol.messages.overlay import PruneHint, Ref
 from omen.protocol.repair.links import FADING, UP
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
@@ -47,7 +47,7 @@ class Group:
 
     def ask(self, node: str, other: str) -> None:
         """As a coordinator would whose repair is done."""
-        spare = Spare(Ref(1, 1, ""), 1, self.population.place(other))
+        spare = PruneHint(Ref(1, 1, ""), 1, self.population.place(other))
         self.world.tell(self.population.place(node), Received(1, spare))
 
     def run(self, seconds: float = 3.0) -> None:
@@ -104,7 +104,7 @@ def test_of_links_that_are_each_the_others_way_round_never_two_go(first: int, lo
 def test_a_link_that_a_coordinator_was_told_of_stays_while_it_mends() -> None:
     group = Group(RING, CIRCLE)
     core = group.population.cores[group.population.place("a")]
-    core.sparing._counted[9, 1, 1] = group.world.now + SECOND
+    core.link_pruning._counted[9, 1, 1] = group.world.now + SECOND
     group.ask("a", "b")
     group.run()
     assert len(group.population.links()) == 6

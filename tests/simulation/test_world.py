@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from omen.protocol.events import Connect, Input, NodeId, Notify, Output, PeerLost, Received, Send, SetTimer, TimerFired
-from omen.protocol.messages.overlay import Beat, encode
+from omen.protocol.messages.overlay import Heartbeat, encode
 from omen.sim.latency import Latency, by_link, constant, log_normal, uniform
 from omen.sim.world import Dropped, Network, World, generator_for
 
@@ -32,7 +32,7 @@ class Recorder:
 
 
 def say(to: NodeId, nonce: int = 1) -> Send:
-    return Send(to, "", Beat(nonce))
+    return Send(to, "", Heartbeat(nonce))
 
 
 def test_things_happen_in_order_of_time_and_then_of_asking() -> None:
@@ -145,8 +145,8 @@ def test_a_partition_keeps_messages_inside_and_breaks_connections_across() -> No
     world.add(3, Recorder())
     world.run_until(10)
     world.partition([[1], [2, 3]])
-    world._send(1, 3, Beat(1))  # as a core would; the world drops it
-    world._send(2, 3, Beat(2))
+    world._send(1, 3, Heartbeat(1))  # as a core would; the world drops it
+    world._send(2, 3, Heartbeat(2))
     world.run_until(200_000)
     assert [event for _, event in cores[1].heard] == [PeerLost(3, 1)]
     assert not cores[2].heard
@@ -197,7 +197,7 @@ def test_messages_and_bytes_are_counted_by_kind_and_by_sender() -> None:
     world.add(1, Recorder(say(2), say(2), say(7)))
     world.add(2, Recorder(say(1)))
     world.run_until(10_000)
-    size = len(encode(Beat(1)))
+    size = len(encode(Heartbeat(1)))
     assert world.messages == {"Beat": 4}
     assert world.bytes == {"Beat": 4 * size}
     assert world.sent_by == {1: 3, 2: 1}

@@ -14,7 +14,14 @@ from omen.protocol.context import Outbox
 from omen.protocol.dissemination.dissemination import Dissemination
 from omen.protocol.events import MILLISECOND, Deliver, Multicast, SetTimer
 from omen.protocol.messages.overlay import Ref
-from omen.protocol.messages.publications import Announce, Prune, Publication, Pull, make_publication, stream_key
+from omen.protocol.messages.publications import (
+    Announce,
+    Prune,
+    Publication,
+    RetransmissionRequest,
+    make_publication,
+    stream_key,
+)
 
 CHAIN = [(1, 2), (2, 3), (3, 4)]
 RING = [(1, 2), (2, 3), (3, 4), (4, 5), (1, 5)]
@@ -71,7 +78,7 @@ def test_publishers_at_the_same_time_do_not_cut_each_others_branches() -> None:
             nodes.publish(publisher)
         nodes.run(5)
     assert len(nodes.tree()) == 4
-    assert nodes.sent[Pull] == 0
+    assert nodes.sent[RetransmissionRequest] == 0
     nodes.run(1000)
     assert all(
         nodes.sequences(node, publisher) == list(range(1, 31)) for node in range(1, 6) for publisher in range(1, 6)

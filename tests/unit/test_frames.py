@@ -15,10 +15,10 @@ from omen.protocol.messages.publications import (
     HEADER_BYTES,
     Announce,
     Graft,
-    Mark,
     Prune,
     Publication,
-    Pull,
+    RetransmissionRequest,
+    StreamMark,
     make_publication,
     stream_key,
 )
@@ -27,7 +27,7 @@ from omen.protocol.messages.wire import decode, encode, size_of
 U64 = st.integers(min_value=0, max_value=2**64 - 1)
 U32 = st.integers(min_value=0, max_value=2**32 - 1)
 COUNT = st.integers(min_value=0, max_value=2**62)
-MARK = st.builds(Mark, U64, U32, COUNT, COUNT, COUNT, st.integers(min_value=-1, max_value=2**62), COUNT)
+MARK = st.builds(StreamMark, U64, U32, COUNT, COUNT, COUNT, st.integers(min_value=-1, max_value=2**62), COUNT)
 
 
 @given(U64, U64, U32, U64, st.binary(max_size=200), st.booleans())
@@ -57,7 +57,11 @@ def test_a_publication_is_passed_on_as_the_very_bytes_it_came_in() -> None:
             st.lists(st.tuples(U64, st.lists(MARK, max_size=3).map(tuple)), max_size=3).map(tuple),
             st.booleans(),
         ),
-        st.builds(Pull, st.lists(st.tuples(U64, U64, U32, COUNT, COUNT), max_size=3).map(tuple), st.booleans()),
+        st.builds(
+            RetransmissionRequest,
+            st.lists(st.tuples(U64, U64, U32, COUNT, COUNT), max_size=3).map(tuple),
+            st.booleans(),
+        ),
         st.builds(Prune, U64),
         st.builds(Graft, U64),
     )
@@ -94,5 +98,5 @@ def test_bytes_that_hold_no_message_are_refused(data: bytes) -> None:
 
 
 def test_a_mark_takes_some_thirty_bytes() -> None:
-    marks = tuple(Mark(place_of(f"n{n}"), 3_000_000_000, 1, 9_000, 10_000, 9_990, 40) for n in range(100))
+    marks = tuple(StreamMark(place_of(f"n{n}"), 3_000_000_000, 1, 9_000, 10_000, 9_990, 40) for n in range(100))
     assert len(encode(Announce(((place_of("t") >> 1, marks),)))) < 100 * 34

@@ -12,15 +12,15 @@ from omen.protocol.audit.labels import BUCKETS, FEW
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, Received, Send, SetTimer, Time, TimerFired
 from omen.protocol.messages.overlay import (
-    AskPieces,
-    Buckets,
-    Check,
     Descriptor,
     Digest,
-    Labels,
+    LabelBuckets,
+    LabelDigest,
+    LabelUpdate,
+    LinkProposal,
     Message,
-    Pieces,
-    Propose,
+    PieceQuery,
+    PieceReport,
     Ref,
 )
 from omen.protocol.node import OmenNode
@@ -130,7 +130,7 @@ def test_a_split_that_nobody_was_told_of_is_mended_within_two_periods() -> None:
     assert len(set(small.labels().values())) == 1
     links = {(node, other) for node, core in small.cores.items() for other in core.links.up() if node < other}
     assert len(links) == 3
-    assert any(isinstance(message, Propose) for _, _, _, message in small.sent)
+    assert any(isinstance(message, LinkProposal) for _, _, _, message in small.sent)
 
 
 def test_topics_in_pieces_are_counted_while_they_are_and_no_longer() -> None:
@@ -160,7 +160,7 @@ def test_while_all_is_well_there_is_one_digest_a_link_and_a_period_and_reports_i
     counts = small.counts(start)
     assert counts["Check"] == 2 * len(PATH) * 4
     assert counts["Labels"] == counts["Buckets"] == counts["AskPieces"] == counts["Propose"] == 0
-    reports = [message for at, _, _, message in small.sent if at >= start and isinstance(message, Pieces)]
+    reports = [message for at, _, _, message in small.sent if at >= start and isinstance(message, PieceReport)]
     assert reports and all(message.topics is None for message in reports)
 
 
@@ -171,8 +171,8 @@ def test_labels_travel_only_where_digests_differ() -> None:
     small.cores[1].audit.labels._set(7, (9, 1))
     small.cores[1].audit.labels.pending.clear()  # as if what was told had been lost
     small.pass_time(2 * PERIOD)
-    told = [message for at, _, _, message in small.sent if at >= start and isinstance(message, Labels)]
-    buckets = [message for at, _, _, message in small.sent if at >= start and isinstance(message, Buckets)]
+    told = [message for at, _, _, message in small.sent if at >= start and isinstance(message, LabelUpdate)]
+    buckets = [message for at, _, _, message in small.sent if at >= start and isinstance(message, LabelBuckets)]
     assert len(buckets) >= 1 and all(len(message.digests) == BUCKETS for message in buckets)
     assert 0 < sum(len(topics) for message in told for _, _, topics in message.pieces) < (FEW + 200) // 4
     assert small.labels(7) == {1: (9, 1), 2: (9, 1)}
@@ -184,7 +184,7 @@ def test_labels_that_are_equal_in_both_pieces_do_not_stay_so() -> None:
     small.pass_time(SECOND)
     small.drop(2, 3)
     for core in small.cores.values():
-        core.audit.labels._carried.pop(2 if core.book.id == 3 else 3 if core.book.id == 2 else -1, None)
+        core.audit.labels._carried.pop(2 if core.peer_table.id == 3 else 3 if core.peer_table.id == 2 else -1, None)
         core.audit.labels.labels[1] = (5, 4)
         core.audit.labels._hashes[1] = 12345
     small.pass_time((3 * CONFIG.label_refresh + 8) * PERIOD)
@@ -211,27 +211,29 @@ def test_a_neighbour_whose_digests_do_not_come_is_given_up() -> None:
 def test_reports_expire() -> None:
     small = Small(PATH)
     small.pass_time(2 * PERIOD)
-    holder = next(core for core in small.cores.values() if core.audit.rendezvous.reports)
-    holder.audit.rendezvous.reports[99] = type(next(iter(holder.audit.rendezvous.reports.values())))(
+    holder = next(core for core in small.cores.values() if core.audit.rendezvous.loss_reports)
+    holder.audit.rendezvous.loss_reports[99] = type(next(iter(holder.audit.rendezvous.loss_reports.values())))(
         ref(99), 5, frozenset({1}), small.now + PERIOD
     )
     small.pass_time(3 * PERIOD)
-    assert 99 not in holder.audit.rendezvous.reports
+    assert 99 not in holder.audit.rendezvous.loss_reports
 
 
 def test_a_rendezvous_asks_before_it_acts() -> None:
     small = Small(PATH)
     small.pass_time(2 * PERIOD)
-    holder = next(core for core in small.cores.values() if core.audit.rendezvous.reports)
-    liar = 2 if holder.book.id == 1 else 1
-    small._obey(holder.book.id, holder.handle(Received(liar, Pieces(ref(liar), 77, (1,))), small.now))
+    holder = next(core for core in small.cores.values() if core.audit.rendezvous.loss_reports)
+    liar = 2 if holder.peer_table.id == 1 else 1
+    small._obey(holder.peer_table.id, holder.handle(Received(liar, PieceReport(ref(liar), 77, (1,))), small.now))
     start = small.now
     small.pass_time(PERIOD)
     assert small.counts(start)["AskPieces"] >= 1
     assert small.counts(start)["Propose"] == 0
 
 
-@pytest.mark.parametrize("message", [Check(1, 1, 1), Labels(((2**40, 9, (1,)),)), AskPieces(ref(3), 1, (1, 2))])
+@pytest.mark.parametrize(
+    "message", [LabelDigest(1, 1, 1), LabelUpdate(((2**40, 9, (1,)),)), PieceQuery(ref(3), 1, (1, 2))]
+)
 def test_a_stranger_changes_no_label(message: Message) -> None:
     small = Small(PATH)
     small.pass_time(SECOND)
@@ -244,7 +246,7 @@ def test_a_stranger_changes_no_label(message: Message) -> None:
 def test_a_late_digest_of_an_earlier_life_costs_no_link() -> None:
     small = Small(PATH)
     small.pass_time(SECOND)
-    small._obey(2, small.cores[2].handle(Received(1, Check(0, 0, 1)), small.now))
+    small._obey(2, small.cores[2].handle(Received(1, LabelDigest(0, 0, 1)), small.now))
     assert small.cores[2].links.is_up(1)
     assert small.cores[1].links.is_up(2)
 

@@ -13,19 +13,19 @@ from omen.protocol import validation as checking
 from omen.protocol.config import Config
 from omen.protocol.events import Received, Send, TimerFired
 from omen.protocol.messages.overlay import (
-    Answer,
-    Arrive,
-    Confirmed,
     Descriptor,
     Digest,
+    DigestOffer,
     EventId,
-    Goodbye,
+    Leaving,
+    LinkConfirmed,
     LinkOpen,
     LinkSeen,
+    LossReport,
     Message,
-    Offer,
     Ref,
-    Report,
+    RepairRequest,
+    ShadowReply,
     Status,
     encode,
 )
@@ -75,7 +75,7 @@ def test_bytes_that_hold_no_message_are_counted_and_dropped(node: OmenNode, data
 
 def test_a_message_larger_than_any_is_not_even_read(node: OmenNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "LARGEST", 5)
-    assert refusal(node, OTHER, encode(Goodbye(ref(OTHER, 2), False))) == checking.OVERSIZED
+    assert refusal(node, OTHER, encode(Leaving(ref(OTHER, 2), False))) == checking.OVERSIZED
 
 
 @pytest.mark.parametrize("thing", [None, 7, "x", object(), EventId(1, 1, "leave")])
@@ -86,14 +86,14 @@ def test_what_is_no_message_is_unknown(node: OmenNode, thing: object) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Goodbye(ref(THIRD), False),
+        Leaving(ref(THIRD), False),
         Status(described(THIRD).digest, (), ()),
         LinkOpen(described(THIRD), ()),
-        Offer((), (), False),
-        Arrive(EventId(OTHER, 2, "vanish"), described(OTHER, 2), (1,), ()),
-        Arrive(EventId(THIRD, 1, "leave"), described(OTHER, 2), (), (1,)),
-        Report(EventId(THIRD, 1, "join"), ref(OTHER, 2), (1,)),
-        Report(EventId(OTHER, 2, "leave"), ref(OTHER, 2), (1,)),
+        DigestOffer((), (), False),
+        RepairRequest(EventId(OTHER, 2, "vanish"), described(OTHER, 2), (1,), ()),
+        RepairRequest(EventId(THIRD, 1, "leave"), described(OTHER, 2), (), (1,)),
+        LossReport(EventId(THIRD, 1, "join"), ref(OTHER, 2), (1,)),
+        LossReport(EventId(OTHER, 2, "leave"), ref(OTHER, 2), (1,)),
     ],
 )
 def test_a_message_that_is_not_what_its_sender_can_say_is_dropped(node: OmenNode, message: Message) -> None:
@@ -103,28 +103,28 @@ def test_a_message_that_is_not_what_its_sender_can_say_is_dropped(node: OmenNode
 
 def test_what_a_former_life_has_said_comes_too_late(node: OmenNode) -> None:
     assert refusal(node, OTHER, LinkOpen(described(OTHER, 1), ())) == checking.STALE
-    assert refusal(node, OTHER, Goodbye(ref(OTHER, 1), False)) == checking.STALE
+    assert refusal(node, OTHER, Leaving(ref(OTHER, 1), False)) == checking.STALE
     assert node.links.is_up(OTHER)
 
 
 def test_an_answer_that_nobody_waits_for_is_dropped(node: OmenNode) -> None:
     event = EventId(THIRD, 1, "leave")
-    answer = Answer(event, 1, ref(OTHER, 2), 1, b"\x01", b"", 1, (), True, False)
+    answer = ShadowReply(event, 1, ref(OTHER, 2), 1, b"\x01", b"", 1, (), True, False)
     assert refusal(node, OTHER, answer) == checking.STALE
-    assert refusal(node, OTHER, Confirmed(event, 1, THIRD, 1)) == checking.STALE
+    assert refusal(node, OTHER, LinkConfirmed(event, 1, THIRD, 1)) == checking.STALE
 
 
 def test_made_up_losses_are_taken_up_to_a_number(node: OmenNode) -> None:
     for made_up in range(1000, 1000 + checking.CASES_AT_MOST + 50):
-        node.handle(Received(OTHER, Report(EventId(made_up, 1, "leave"), ref(OTHER, 2), (1,))), 1)
-    assert len(node.coordinator.docket.cases) <= checking.CASES_AT_MOST
+        node.handle(Received(OTHER, LossReport(EventId(made_up, 1, "leave"), ref(OTHER, 2), (1,))), 1)
+    assert len(node.coordinator.event_queue.cases) <= checking.CASES_AT_MOST
     assert node.refused[checking.TOO_MANY] > 0
 
 
 def test_a_whole_message_comes_through_as_bytes_too(node: OmenNode) -> None:
-    outputs = node.handle(Received(OTHER, encode(Offer((Digest(ref(OTHER, 2), 1, 1),), (), False))), 1)
+    outputs = node.handle(Received(OTHER, encode(DigestOffer((Digest(ref(OTHER, 2), 1, 1),), (), False))), 1)
     assert not node.refused
-    assert any(isinstance(output, Send) and isinstance(output.message, Offer) for output in outputs)
+    assert any(isinstance(output, Send) and isinstance(output.message, DigestOffer) for output in outputs)
 
 
 def test_a_node_can_be_saved_and_goes_on_as_if_nothing_had_been(node: OmenNode) -> None:

@@ -7,9 +7,9 @@ import random
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import SECOND, Send, SetTimer, Time
-from omen.protocol.membership.failure_detector import HEALTH_AT_MOST, SUSPECTED, Detector
-from omen.protocol.membership.peer_table import Book
-from omen.protocol.messages.overlay import Beat, Descriptor, Digest, Message, Ping, PingFor, Pong, Ref
+from omen.protocol.membership.failure_detector import HEALTH_AT_MOST, SUSPECTED, FailureDetector
+from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.messages.overlay import Descriptor, Digest, Heartbeat, IndirectPing, Message, Ping, Pong, Ref
 
 ME = 1000
 CONFIG = Config(detector=True)
@@ -24,8 +24,8 @@ class Driven:
 
     def __init__(self, *peers: int) -> None:
         self.out = Outbox(ME)
-        book = Book(Descriptor(Digest(ref(ME), 1, 1), (), ()), 60 * SECOND)
-        self.detector = Detector(book, CONFIG, random.Random(1), self.out)
+        book = PeerTable(Descriptor(Digest(ref(ME), 1, 1), (), ()), 60 * SECOND)
+        self.detector = FailureDetector(book, CONFIG, random.Random(1), self.out)
         self.now: Time = 0
         self.timers: dict[object, Time] = {}
         self.sent: list[tuple[Time, int, Message]] = []
@@ -63,7 +63,7 @@ class Driven:
 def test_while_all_is_well_there_is_one_beat_a_peer_and_a_period_and_nothing_else() -> None:
     driven = Driven(1, 2, 3)
     driven.pass_time(20 * SECOND, alive=(1, 2, 3))
-    assert set(driven.kinds()) == {Beat}
+    assert set(driven.kinds()) == {Heartbeat}
     assert 57 <= len(driven.sent) <= 60
     assert not driven.gone
 
@@ -76,8 +76,8 @@ def test_a_silent_peer_is_asked_then_suspected_through_others_then_gone() -> Non
     when = driven.gone[0][0] - 9 * SECOND
     assert 4 * SECOND < when < 10 * SECOND
     kinds = driven.kinds()
-    assert kinds.index(Ping) < kinds.index(PingFor)
-    assert {to for _, to, message in driven.sent if isinstance(message, PingFor)} <= {2, 3}
+    assert kinds.index(Ping) < kinds.index(IndirectPing)
+    assert {to for _, to, message in driven.sent if isinstance(message, IndirectPing)} <= {2, 3}
 
 
 def test_no_loss_is_noticed_later_than_it_says() -> None:
@@ -118,7 +118,7 @@ def test_the_more_suspect_a_peer_the_sooner_it_is_gone() -> None:
         while driven.detector.peers[1].state != SUSPECTED:
             driven.pass_time(driven.now + SECOND // 10, alive=(2, 3, 4, 5))
         for doubter in range(2, 2 + doubters):
-            driven.detector.on_ping_for(PingFor(7, ref(doubter), ref(1)))
+            driven.detector.on_ping_for(IndirectPing(7, ref(doubter), ref(1)))
         driven.pass_time(60 * SECOND, alive=(2, 3, 4, 5))
         return driven.gone[0][0]
 
@@ -149,7 +149,7 @@ def test_a_peer_that_was_always_slow_is_given_more_time() -> None:
 
 def test_a_question_for_another_is_passed_on_and_its_answer_back() -> None:
     driven = Driven(1, 2)
-    driven.detector.on_ping_for(PingFor(77, ref(2), ref(1)))
+    driven.detector.on_ping_for(IndirectPing(77, ref(2), ref(1)))
     driven._take()
     (_, to, ping), *_ = [entry for entry in driven.sent if isinstance(entry[2], Ping)]
     assert to == 1 and isinstance(ping, Ping)

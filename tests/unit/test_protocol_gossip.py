@@ -8,10 +8,10 @@ from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import Send
 from omen.protocol.membership.gossip import LINKS_BEHIND, LONGEST_REST, Gossip
-from omen.protocol.membership.peer_sampling import Sampling
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_sampling import PeerSampling
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.messages.overlay import Descriptor, Details, Digest, Message, Offer, Ref, Want
+from omen.protocol.messages.overlay import Descriptor, DescriptorRequest, Descriptors, Digest, DigestOffer, Message, Ref
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.views import Views
 
@@ -32,13 +32,13 @@ class Part:
     def __init__(self, coverage: int = 1, ready_rounds: int = 3) -> None:
         config = Config(resilience=1, coverage=coverage, ready_rounds=ready_rounds)
         draw = random.Random(1)
-        self.book = Book(describe(ME, (7,)), 100)
+        self.peer_table = PeerTable(describe(ME, (7,)), 100)
         self.out = Outbox(ME)
-        self.ring = Ring(self.book, config)
-        self.views = Views(self.book, config, draw)
-        self.links = Links(self.book, config, self.out)
-        sampling = Sampling(self.book, config, draw, self.out)
-        self.gossip = Gossip(self.book, self.ring, self.views, self.links, sampling, config, draw, self.out)
+        self.ring = Ring(self.peer_table, config)
+        self.views = Views(self.peer_table, config, draw)
+        self.links = Links(self.peer_table, config, self.out)
+        sampling = PeerSampling(self.peer_table, config, draw, self.out)
+        self.gossip = Gossip(self.peer_table, self.ring, self.views, self.links, sampling, config, draw, self.out)
         for node in (700, 800, PREDECESSOR, 1100, 1200, 1300):  # L and the spares, on both sides: the ring is full
             self.gossip.learn((describe(node, (1, 2) if node == PREDECESSOR else ()),))
         self.views.follow([PREDECESSOR], [])
@@ -50,8 +50,8 @@ class Part:
 
     def hear(self, *digests: Digest) -> tuple[int, ...]:
         """An offer that answers one of ours; who is asked for then."""
-        self.gossip.on_offer(1100, Offer((self.book.known[1100].digest, *digests), (), reply=True))
-        return tuple(node for message in self.sent() if isinstance(message, Want) for node in message.ids)
+        self.gossip.on_offer(1100, DigestOffer((self.peer_table.known[1100].digest, *digests), (), reply=True))
+        return tuple(node for message in self.sent() if isinstance(message, DescriptorRequest) for node in message.ids)
 
 
 def test_whoever_may_cover_what_is_lacking_is_asked_for_until_its_topics_were_seen() -> None:
@@ -59,7 +59,7 @@ def test_whoever_may_cover_what_is_lacking_is_asked_for_until_its_topics_were_se
     digest = Digest(ref(5_000_000), 1, 1)
     assert part.hear(digest) == part.hear(digest) == (5_000_000,), "the answer may have been lost"
     part.gossip.learn((describe(5_000_000, (3,)),))
-    part.book.retain(part.ring.members)
+    part.peer_table.retain(part.ring.members)
     assert part.hear(digest) == ()
     assert part.hear(Digest(ref(5_000_000), 2, 1)) == (5_000_000,), "other topics"
     assert part.hear(Digest(ref(5_000_000, 2), 1, 1)) == (5_000_000,), "another life"
@@ -69,7 +69,7 @@ def test_a_node_named_without_versions_is_looked_at_once_a_life() -> None:
     part = Part()
     assert part.hear(Digest(ref(5_000_000), 0, 0)) == (5_000_000,)
     part.gossip.learn((describe(5_000_000, (3,)),))
-    part.book.retain(part.ring.members)
+    part.peer_table.retain(part.ring.members)
     assert part.hear(Digest(ref(5_000_000), 0, 0)) == ()
     assert part.hear(Digest(ref(5_000_000, 2), 0, 0)) == (5_000_000,)
 
@@ -113,7 +113,7 @@ def test_an_offer_holds_what_is_known_when_it_is_made() -> None:
     def offered() -> dict[int, tuple[int, int]]:
         part.gossip.offer(ref(1100))
         (offer,) = part.sent()
-        assert isinstance(offer, Offer)
+        assert isinstance(offer, DigestOffer)
         return {digest.ref.id: (digest.topics_version, digest.links_version) for digest in offer.digests}
 
     assert set(offered()) == {ME, 700, 800, PREDECESSOR, 1100, 1200, 1300}
@@ -155,7 +155,7 @@ def test_a_view_that_is_ready_stays_so_while_it_gets_better_and_one_that_is_not_
 
 def test_whoever_asks_gets_the_descriptors_there_are() -> None:
     part = Part()
-    part.gossip.on_want(Want(ref(1100), (PREDECESSOR, 4, ME)))
+    part.gossip.on_want(DescriptorRequest(ref(1100), (PREDECESSOR, 4, ME)))
     (details,) = part.sent()
-    assert isinstance(details, Details)
+    assert isinstance(details, Descriptors)
     assert [descriptor.digest.ref.id for descriptor in details.descriptors] == [PREDECESSOR, ME]

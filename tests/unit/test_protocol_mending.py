@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from omen.maintain.choosing import choose_links
 from omen.protocol.config import Config
-from omen.protocol.messages.overlay import Answer, EventId, Ref
+from omen.protocol.messages.overlay import EventId, Ref, ShadowReply
 from omen.protocol.node import OmenNode
 from omen.protocol.repair.backups import RULES, build_backups
-from omen.protocol.repair.shadow_set import ASKING, Loss, Mending, common_positions, positions, to_bits
+from omen.protocol.repair.shadow_set import ASKING, Loss, Repair, common_positions, positions, to_bits
 
 LOST = EventId(100, 1, "leave")
 
@@ -23,23 +23,23 @@ def ref(node: int) -> Ref:
 
 
 def answer(
-    mending: Mending, node: int, topics: set[int], links: dict[int, set[int]], waits: frozenset[int] = frozenset()
+    mending: Repair, node: int, topics: set[int], links: dict[int, set[int]], waits: frozenset[int] = frozenset()
 ) -> None:
     """Let a member say what it and its neighbours have."""
     mending.members[node] = ref(node)
     bits = tuple((other, to_bits(mending.asked, theirs)) for other, theirs in sorted(links.items()))
     mine, unsettled = to_bits(mending.asked, topics), to_bits(mending.asked, waits)
-    mending.answers[node] = Answer(mending.event, 1, ref(node), 1, mine, unsettled, len(links), bits, False, False)
+    mending.answers[node] = ShadowReply(mending.event, 1, ref(node), 1, mine, unsettled, len(links), bits, False, False)
 
 
-def loss(topics: tuple[int, ...], former: set[int]) -> Mending:
-    mending = Mending(LOST, None, set(topics))
+def loss(topics: tuple[int, ...], former: set[int]) -> Repair:
+    mending = Repair(LOST, None, set(topics))
     mending.add_loss(Loss(LOST, set(topics), {node: ref(node) for node in former}))
     mending.asked = topics
     return mending
 
 
-def plan(mending: Mending, halo: bool = True) -> list[tuple[int, int]]:
+def plan(mending: Repair, halo: bool = True) -> list[tuple[int, int]]:
     return mending.plan(choose_links, 3.0, halo)
 
 
@@ -124,8 +124,8 @@ def test_a_linked_loss_brings_its_former_neighbours_in() -> None:
     assert mending.topics == {1, 2}
 
 
-def newcomer(node: int, topics: tuple[int, ...]) -> Mending:
-    mending = Mending(EventId(node, 1, "join"), ref(node), set(topics))
+def newcomer(node: int, topics: tuple[int, ...]) -> Repair:
+    mending = Repair(EventId(node, 1, "join"), ref(node), set(topics))
     mending.asked = topics
     return mending
 
@@ -169,12 +169,12 @@ def test_a_member_that_answers_in_its_next_life_is_counted_on_in_that_one() -> N
     core = OmenNode(Ref(100, 1, ""), (1,), Config(), random.Random(1), choose_links)
     core.start(0)
     lost = EventId(90, 1, "leave")
-    mending = Mending(lost, None, {1}, members={7: Ref(7, 1, ""), 8: Ref(8, 1, "")}, former={7, 8}, stage=ASKING)
+    mending = Repair(lost, None, {1}, members={7: Ref(7, 1, ""), 8: Ref(8, 1, "")}, former={7, 8}, stage=ASKING)
     mending.losses[90] = Loss(lost, {1})
     mending.asked = (1,)
-    core.coordinator.repairer.mending = mending
+    core.coordinator.repairer.repair = mending
     bits = to_bits((1,), (1,))
-    core.coordinator.repairer.on_answer(Answer(lost, 0, Ref(7, 2, ""), 1, bits, b"\0", 1, (), False, False))
+    core.coordinator.repairer.on_answer(ShadowReply(lost, 0, Ref(7, 2, ""), 1, bits, b"\0", 1, (), False, False))
     assert mending.members[7] == Ref(7, 2, "")
-    core.coordinator.repairer.on_answer(Answer(lost, 0, Ref(8, 1, ""), 1, bits, b"\0", 1, (), True, False))
+    core.coordinator.repairer.on_answer(ShadowReply(lost, 0, Ref(8, 1, ""), 1, bits, b"\0", 1, (), True, False))
     assert mending.members[8] == Ref(8, 1, "")

@@ -15,17 +15,17 @@ from omen.protocol.membership.circle import place_of
 from omen.protocol.messages import base as vocabulary
 from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.overlay import (
-    Answer,
     AnyMessage,
-    Ask,
     Descriptor,
-    Details,
+    Descriptors,
     Digest,
+    DigestOffer,
     EventId,
     LinkSeen,
     Message,
-    Offer,
     Ref,
+    ShadowQuery,
+    ShadowReply,
     decode,
     encode,
 )
@@ -94,21 +94,21 @@ def ref(number: int) -> Ref:
 
 def test_a_digest_takes_a_few_bytes_however_many_topics_its_node_has() -> None:
     buffer = tuple(Digest(ref(number), 3, 40) for number in range(30))
-    assert len(encode(Offer(buffer, (), False))) / 30 < 32
+    assert len(encode(DigestOffer(buffer, (), False))) / 30 < 32
 
 
 def test_5000_topics_are_shipped_once_and_not_in_every_exchange() -> None:
     topics = tuple(range(2**60, 2**60 + 5000))
     large = Descriptor(Digest(ref(0), 1, 1), topics, ())
-    assert len(encode(Details((large,)))) > 5000 * 8
-    assert len(encode(Offer((large.digest,), (), False))) < 50
+    assert len(encode(Descriptors((large,)))) > 5000 * 8
+    assert len(encode(DigestOffer((large.digest,), (), False))) < 50
 
 
 def test_an_answer_says_which_topics_a_neighbour_has_in_a_bit_each() -> None:
     topics = 80
     event = EventId(place_of("lost"), 1, "leave")
     links = tuple((place_of(f"n{number}"), bytes(topics // 8)) for number in range(10))
-    answer = Answer(event, 1, ref(1), 1, bytes(topics // 8), bytes(topics // 8), 10, links, True, False)
-    ask = Ask(ref(2), event, 1, tuple(range(2**60, 2**60 + topics)), (), ())
+    answer = ShadowReply(event, 1, ref(1), 1, bytes(topics // 8), bytes(topics // 8), 10, links, True, False)
+    ask = ShadowQuery(ref(2), event, 1, tuple(range(2**60, 2**60 + topics)), (), ())
     assert len(encode(answer)) < 330
     assert len(encode(ask)) < topics * 9 + 80

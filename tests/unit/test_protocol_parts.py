@@ -10,10 +10,10 @@ from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import Send, SetTimer
 from omen.protocol.membership.circle import SPACE, clockwise, nearest_after, nearest_before, place_of
-from omen.protocol.membership.peer_sampling import Sampling
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_sampling import PeerSampling
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import SPARE, Ring
-from omen.protocol.membership.ring_lookup import Locator
+from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.overlay import (
     Descriptor,
     Digest,
@@ -41,8 +41,8 @@ def describe(node: int, topics: tuple[int, ...] = (), life: int = 1, versions: t
     return Descriptor(Digest(ref(node, life), *versions), topics, ())
 
 
-def book(node: int = ME) -> Book:
-    return Book(describe(node, (1, 2)), tombstone_life=100)
+def book(node: int = ME) -> PeerTable:
+    return PeerTable(describe(node, (1, 2)), tombstone_life=100)
 
 
 def sent(out: Outbox) -> list[tuple[int, Message]]:
@@ -72,7 +72,7 @@ class TestBook:
     def test_a_buried_life_is_refused_and_the_next_is_not(self) -> None:
         known = book()
         known.learn(describe(5, (1,)))
-        known.bury(5, 1, now=0)
+        known.declare_failed(5, 1, now=0)
         assert 5 not in known.known
         assert not known.learn(describe(5, (1,), versions=(9, 9)))
         assert known.learn(describe(5, (1,), life=2))
@@ -132,7 +132,7 @@ class TestRing:
 
     def test_the_dead_and_oneself_are_not_taken_in(self) -> None:
         known = book()
-        known.bury(5, 1, now=0)
+        known.declare_failed(5, 1, now=0)
         ring = Ring(known, Config())
         assert not ring.consider(ref(5))
         assert not ring.consider(ref(ME))
@@ -140,19 +140,19 @@ class TestRing:
 
 
 class TestSampling:
-    def sampling(self, size: int = 4) -> tuple[Sampling, Outbox]:
+    def sampling(self, size: int = 4) -> tuple[PeerSampling, Outbox]:
         out = Outbox(ME)
-        return Sampling(book(), Config(sample_size=size, shuffle_size=3), random.Random(1), out), out
+        return PeerSampling(book(), Config(sample_size=size, shuffle_size=3), random.Random(1), out), out
 
     def test_the_view_never_outgrows_its_size(self) -> None:
-        sampling, _ = self.sampling()
+        sampling, _ = self.peer_sampling()
         for node in range(20):
             sampling.add(ref(node))
         sampling.on_reply(ShuffleReply(tuple((ref(node), 0) for node in range(30, 40))))
         assert len(sampling.view) == 4
 
     def test_a_shuffle_goes_to_the_one_not_heard_of_for_longest(self) -> None:
-        sampling, out = self.sampling()
+        sampling, out = self.peer_sampling()
         for node in (1, 2, 3):
             sampling.add(ref(node))
         sampling.view[2] = (ref(2), 9)
@@ -164,7 +164,7 @@ class TestSampling:
         assert 2 not in sampling.view
 
     def test_given_away_entries_make_room_for_those_received(self) -> None:
-        sampling, out = self.sampling(size=3)
+        sampling, out = self.peer_sampling(size=3)
         for node in (1, 2, 3):
             sampling.add(ref(node))
         sampling.on_shuffle(9, Shuffle(((ref(9), 0), (ref(8), 1))))
@@ -177,11 +177,11 @@ class TestSampling:
     def test_many_shuffles_spread_knowledge_evenly(self) -> None:
         """A ring of samples, each node knowing only the next three, becomes a near uniform draw."""
         count, size = 40, 8
-        nodes: dict[int, tuple[Sampling, Outbox]] = {}
+        nodes: dict[int, tuple[PeerSampling, Outbox]] = {}
         for node in range(count):
             out = Outbox(node)
             config = Config(sample_size=size, shuffle_size=4)
-            nodes[node] = (Sampling(book(node), config, random.Random(node), out), out)
+            nodes[node] = (PeerSampling(book(node), config, random.Random(node), out), out)
             for step in (1, 2, 3):
                 nodes[node][0].add(ref((node + step) % count))
         for _ in range(60):
@@ -285,7 +285,7 @@ class TestLinks:
 
     def test_no_link_to_the_dead_or_to_oneself(self) -> None:
         low, out, _, _ = self.pair()
-        low._book.bury(2, 1, now=0)
+        low._peer_table.declare_failed(2, 1, now=0)
         low.plan(ref(2))
         low.plan(ref(1))
         low.on_open(LinkOpen(describe(2), ()))
@@ -294,12 +294,12 @@ class TestLinks:
 
 
 class TestLocator:
-    def locator(self) -> tuple[Locator, Outbox]:
+    def locator(self) -> tuple[RingLookup, Outbox]:
         out = Outbox(ME)
-        return Locator(book(), Config(), out), out
+        return RingLookup(book(), Config(), out), out
 
     def test_the_search_moves_on_to_whoever_is_nearer_and_ends_with_the_nearest(self) -> None:
-        locator, out = self.locator()
+        locator, out = self.ring_lookup()
         locator.search(100, "why", [ref(500), ref(900)])
         assert sent(out)[0] == (500, Locate(ref(ME), 1, 100))
         assert locator.on_located(Located(1, 100, (ref(200), ref(900))), 500) is None
@@ -310,7 +310,7 @@ class TestLocator:
         assert locator.open_count == 0
 
     def test_whoever_is_silent_is_passed_over(self) -> None:
-        locator, out = self.locator()
+        locator, out = self.ring_lookup()
         locator.search(100, "why", [ref(200), ref(300)])
         assert locator.on_timer(1, 200) is None
         assert [to for to, _ in sent(out)] == [200, 300]
@@ -319,7 +319,7 @@ class TestLocator:
         assert found[1] == ref(300)
 
     def test_a_search_nobody_answers_ends_with_nobody(self) -> None:
-        locator, _ = self.locator()
+        locator, _ = self.ring_lookup()
         locator.search(100, "why", [ref(200)])
         found = locator.on_timer(1, 200)
         assert found is not None

@@ -7,10 +7,10 @@ import random
 import pytest
 
 from omen.protocol.config import Config
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import Descriptor, Digest, EventId, Ref
 from omen.protocol.repair.backups import build_backups
-from omen.protocol.repair.event_queue import Docket
+from omen.protocol.repair.event_queue import EventQueue
 from omen.protocol.repair.views import Views
 
 ME, FOLLOWED = 100, 90
@@ -22,8 +22,8 @@ def describe(node: int, topics: tuple[int, ...], degree: int = 0) -> Descriptor:
     return Descriptor(Digest(Ref(node, 1, f"n{node}"), 1, 1), topics, neighbours)
 
 
-def make_views(rule: str) -> tuple[Views, Book, Config]:
-    book = Book(describe(ME, ()), 1_000_000)
+def make_views(rule: str) -> tuple[Views, PeerTable, Config]:
+    book = PeerTable(describe(ME, ()), 1_000_000)
     config = Config(coverage=1, backups=rule)
     views = Views(book, config, random.Random(1))
     book.learn(describe(FOLLOWED, TOPICS))
@@ -58,7 +58,7 @@ def test_greedy_keeps_one_that_has_all_where_four_came_before_it() -> None:
 
 
 def test_what_is_taken_over_comes_before_what_was_heard_of_later() -> None:
-    docket = Docket()
+    docket = EventQueue()
     old, new, newest = (EventId(node, 1, "leave") for node in (7, 3, 5))
     for event in (old, new, newest):
         docket.case(event)

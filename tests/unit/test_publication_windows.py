@@ -11,7 +11,7 @@ from neighbourhood import TOPIC, Neighbourhood
 from omen.net.settings import LIVE
 from omen.protocol.config import Dissemination
 from omen.protocol.dissemination.window import OVERHEAD
-from omen.protocol.messages.publications import Announce, Publication, Pull
+from omen.protocol.messages.publications import Announce, Publication, RetransmissionRequest
 
 SECOND = 1000
 NEVER = lambda sender, to, message: False  # noqa: E731
@@ -59,7 +59,7 @@ def test_a_hole_that_nobody_can_fill_is_given_up_in_the_time_the_manual_says(
 def test_all_windows_together_are_bounded_too_and_the_largest_gives_way_first() -> None:
     each = OVERHEAD + 129
     busy, calm = TOPIC, TOPIC + 1
-    nodes = Neighbourhood([(1, 2)], windows_bytes=100 * each)
+    nodes = Neighbourhood([(1, 2)], total_window_bytes=100 * each)
     for node in (1, 2):
         nodes.want(node, (busy, calm))
     for number in range(300):
@@ -407,5 +407,5 @@ def test_many_streams_are_compared_in_few_messages() -> None:
     nodes.link(2, 3)
     nodes.run(2 * SECOND)
     assert len(nodes.given[3]) == 58
-    assert nodes.sent[Pull] - before.get(Pull, 0) <= 2
+    assert nodes.sent[RetransmissionRequest] - before.get(RetransmissionRequest, 0) <= 2
     assert nodes.sent[Announce] - before[Announce] <= 8

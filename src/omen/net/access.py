@@ -17,7 +17,7 @@ from omen.errors import Denied
 from omen.net.names import topic_key
 from omen.net.security import Rule
 from omen.protocol.membership.circle import place_of
-from omen.protocol.messages.overlay import Arrive, Descriptor, Details, LinkOk, LinkOpen
+from omen.protocol.messages.overlay import Descriptor, Descriptors, LinkOk, LinkOpen, RepairRequest
 from omen.protocol.messages.publications import Publication, StreamKey, read_key
 
 REMEMBERED = 1 << 14
@@ -167,9 +167,9 @@ class Access:
 
 def _descriptors_in(message: Any) -> tuple[Descriptor, ...]:
     kind = type(message)
-    if kind is LinkOpen or kind is LinkOk or kind is Arrive:
+    if kind is LinkOpen or kind is LinkOk or kind is RepairRequest:
         return (message.descriptor,)
-    return message.descriptors if kind is Details else ()
+    return message.descriptors if kind is Descriptors else ()
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

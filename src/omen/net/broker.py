@@ -351,7 +351,7 @@ class Broker:
     def has_company(self, topic: str) -> bool:
         """Whether a neighbour wants this topic too."""
         core, key = self._running().core, self._key(topic)
-        return any(key in core.book.topics_of(node) for node in core.links.links)
+        return any(key in core.peer_table.topics_of(node) for node in core.links.links)
 
     def messages(self) -> AsyncIterator[Message | Gap]:
         """What arrives, as it arrives; ends when the broker stops."""

@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
         self.error: Exception | None = None
         self.is_closed = False
         self.is_paused = False
-        self.is_behind = False
+        self.is_slow = False
         self.is_retired = False
         self.lost_frames = False
         self.other_is_done = False
@@ -234,7 +234,7 @@ class Connection(asyncio.Protocol):
             if self.urgent_bytes > limits.urgent_queue_bytes:
                 self.abort()
             return True
-        if self.is_behind:
+        if self.is_slow:
             return False
         self._bulk += parts
         self.bulk_bytes += size
@@ -244,7 +244,7 @@ class Connection(asyncio.Protocol):
 
     def fall_behind(self) -> None:
         """The other end does not read: what it lacks is found out by comparing windows, once it does."""
-        self.is_behind = True
+        self.is_slow = True
         self._bulk.clear()
         self.bulk_bytes = 0
         self._owner.on_fell_behind(self)
@@ -279,7 +279,7 @@ class Connection(asyncio.Protocol):
         if self.is_retired or self.is_closed or self.transport is None:
             return
         self.flush(self.last_used)
-        self.lost_frames = self.is_paused or self.is_behind
+        self.lost_frames = self.is_paused or self.is_slow
         self.is_retired = True
         if not self.transport.is_closing():
             self.transport.write(LAST)

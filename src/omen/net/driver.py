@@ -27,8 +27,8 @@ from omen.protocol.events import (
     Gap,
     Held,
     Input,
-    LinkBehind,
     LinkReady,
+    LinkSlow,
     Multicast,
     NodeId,
     Notify,
@@ -276,7 +276,7 @@ class Driver:
     def on_peer_behind(self, node: NodeId) -> None:
         """Found out while the core's wishes are being carried out, so it hears of it afterwards."""
         self.counts["links_behind"] += 1
-        self._loop.call_soon(self._feed_safely, LinkBehind(node))
+        self._loop.call_soon(self._feed_safely, LinkSlow(node))
 
     def on_peer_ready(self, node: NodeId) -> None:
         self._feed_safely(LinkReady(node))

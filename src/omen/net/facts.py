@@ -20,8 +20,8 @@ def health_of(broker: Broker) -> dict[str, Any]:
 
 def _open_losses(core: Any) -> int:
     """Losses this node knows of that are not mended yet, as far as it knows."""
-    docket = core.coordinator.docket
-    events = {*docket.exe_q, *docket.standby, *core.reports.open}
+    docket = core.coordinator.event_queue
+    events = {*docket.exe_q, *docket.standby, *core.loss_reports.open}
     return sum(event.kind == "leave" for event in events)
 
 
@@ -35,9 +35,9 @@ def topology_of(broker: Broker) -> dict[str, Any]:
     def name_of(node: int) -> str:
         return names.get(node) or f"{node:016x}"
 
-    subscribers = dict.fromkeys(core.book.me.topics, 0)
+    subscribers = dict.fromkeys(core.peer_table.me.topics, 0)
     for node in core.links.up():
-        for topic in core.book.topics_of(node):
+        for topic in core.peer_table.topics_of(node):
             if topic in subscribers:
                 subscribers[topic] += 1
     return {
@@ -82,7 +82,7 @@ def metrics_of(broker: Broker) -> str:
     page.gauge("omen_up", "1 while the node is part of the cluster", broker.is_joined)
     page.gauge("omen_links", "links both ends agree on", len(core.links.up()))
     page.gauge("omen_degree", "links counted, those under way included", len(core.links.links))
-    page.gauge("omen_topics", "topics carried", len(core.book.me.topics))
+    page.gauge("omen_topics", "topics carried", len(core.peer_table.me.topics))
     page.gauge("omen_subscriptions", "topics delivered to the application", len(broker.subscribed_keys))
     page.gauge("omen_connections", "open connections", len(connections))
     page.gauge("omen_ring_members", "nodes known around this one on the circle", len(core.ring.members))
@@ -118,7 +118,7 @@ def _write_queues(page: Page, broker: Broker) -> None:
     queued = [connection.bulk_bytes + connection.urgent_bytes for connection in connections]
     page.gauge("omen_queue_bytes", "bytes waiting to be written, all peers together", sum(queued))
     page.gauge("omen_queue_bytes_most", "bytes waiting for the peer that reads slowest", max(queued, default=0))
-    page.gauge("omen_links_behind", "peers that read too slowly now", sum(c.is_behind for c in connections))
+    page.gauge("omen_links_behind", "peers that read too slowly now", sum(c.is_slow for c in connections))
     page.gauge("omen_inbox_messages", "messages the application has not taken yet", len(broker.inbox))
     page.counter("omen_published_total", "publications accepted from the application", broker.published)
     page.counter("omen_delivered_total", "publications delivered to the application", broker.delivered)

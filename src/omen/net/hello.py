@@ -20,7 +20,7 @@ from typing import Annotated
 import msgspec
 
 from omen.errors import OmenError
-from omen.protocol.messages.base import Life, Place, Text
+from omen.protocol.messages.base import Incarnation, Place, Text
 
 Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
 VERSION = 1
@@ -51,7 +51,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
     cluster: Text
     node: Place
     name: Text
-    incarnation: Life
+    incarnation: Incarnation
     address: Text
     session: Place
     revision: Place = 0

@@ -142,7 +142,7 @@ class Peers:
     def behind(self) -> list[str]:
         """Those whose queue was emptied, until they have read what is on its way to them."""
         connected = ((peer, peer.connection) for peer in self.table.values())
-        return sorted(peer.name for peer, connection in connected if connection is not None and connection.is_behind)
+        return sorted(peer.name for peer, connection in connected if connection is not None and connection.is_slow)
 
     async def wait_for_slow(self) -> None:
         """Wait until nobody holds publishers back; who takes longer than the patience counts as behind."""
@@ -240,8 +240,8 @@ class Peers:
         """The other end reads again."""
         connection.flush(self._loop.time())
         self._drained.set()
-        if connection.is_behind and not connection.is_paused:
-            connection.is_behind = False
+        if connection.is_slow and not connection.is_paused:
+            connection.is_slow = False
             if connection.peer is not None:
                 self._log.info("peer reads again", peer=connection.peer.name)
                 self._listener.on_peer_ready(connection.peer.node)

@@ -31,7 +31,7 @@ POSITIVE = frozenset(
         "label_refresh",
         "window_count",
         "window_bytes",
-        "windows_bytes",
+        "total_window_bytes",
         "largest_payload",
         "gap_attempts",
         "batch_count",

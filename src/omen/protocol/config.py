@@ -25,7 +25,7 @@ class Dissemination:
     """Publications kept of each topic."""
     window_bytes: int = 1 << 20
     """Memory for them, a topic: payloads and what keeping them costs."""
-    windows_bytes: int = 32 << 20
+    total_window_bytes: int = 32 << 20
     """The same for all topics of a node together; above it the largest window loses its oldest."""
     window_age: Time = 60 * SECOND
     """How long they are kept. A publisher is forgotten after twice this silence."""
@@ -65,7 +65,7 @@ class Config:
     """Which rule builds backup sets: pd-weight, pd-cover, greedy-weight, greedy-cover."""
     rho: float = 3.0
     """Low-ODA's trade-off between average and maximum degree, where a newcomer is linked."""
-    mend_rho: float = 10.0
+    repair_rho: float = 10.0
     """The same where a loss is mended. Higher: in a shadow set the busiest node would be taken again and again, since
     it shares most topics, and nobody redesigns the overlay afterwards."""
     halo_hops: int = 2

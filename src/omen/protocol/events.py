@@ -67,7 +67,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkBehind:
+class LinkSlow:
     """The driver has no more room for publications to this peer: give it none until `LinkReady`."""
 
     peer: NodeId
@@ -81,7 +81,7 @@ class LinkReady:
 
 
 Command = Subscribe | Depart | Publish | Replay
-Input = Received | TimerFired | PeerLost | LinkBehind | LinkReady | Command
+Input = Received | TimerFired | PeerLost | LinkSlow | LinkReady | Command
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):

@@ -10,13 +10,13 @@ from omen.protocol.audit.audit import Audit
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.dissemination import TIMER, Dissemination
-from omen.protocol.dissemination.publishing import Publishing
+from omen.protocol.dissemination.publisher import Publisher
 from omen.protocol.events import (
     Depart,
     Engine,
     Input,
-    LinkBehind,
     LinkReady,
+    LinkSlow,
     NodeId,
     Output,
     PeerLost,
@@ -30,25 +30,25 @@ from omen.protocol.events import (
     Topic,
 )
 from omen.protocol.handlers import build_handlers
-from omen.protocol.membership.connections import Contacts
-from omen.protocol.membership.failure_detector import Detector
+from omen.protocol.membership.connections import Connections
+from omen.protocol.membership.failure_detector import FailureDetector
 from omen.protocol.membership.gossip import Gossip
 from omen.protocol.membership.join_leave import Membership
-from omen.protocol.membership.peer_sampling import Sampling
-from omen.protocol.membership.peer_table import Book
-from omen.protocol.membership.registry import Registry, SharedBook
+from omen.protocol.membership.peer_sampling import PeerSampling
+from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.membership.registry import Registry, SharedPeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import Locator
-from omen.protocol.messages.overlay import Descriptor, Details, Digest, Handled, LinkOk, Located, Ref
+from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.messages.overlay import Descriptor, Descriptors, Digest, Handled, LinkOk, Located, Ref
 from omen.protocol.messages.publications import Publication
 from omen.protocol.repair.coordinator import Coordinator
-from omen.protocol.repair.link_pruning import Sparing
+from omen.protocol.repair.link_pruning import LinkPruning
 from omen.protocol.repair.links import Links
-from omen.protocol.repair.loss_reports import Reports
+from omen.protocol.repair.loss_reports import LossReports
 from omen.protocol.repair.requests import Requests
-from omen.protocol.repair.shadow_member import Serving
+from omen.protocol.repair.shadow_member import ShadowMember
 from omen.protocol.repair.views import Views
-from omen.protocol.validation import Door
+from omen.protocol.validation import MessageValidator
 
 
 class OmenNode:
@@ -76,8 +76,8 @@ class OmenNode:
         self._random = randomness
         self._engine = engine
         self._registry = registry
-        self.publishing = Publishing(self)
-        self.dissemination = Dissemination(ref, config, self.out, self.publishing.is_waiting)
+        self.publisher = Publisher(self)
+        self.dissemination = Dissemination(ref, config, self.out, self.publisher.is_waiting)
         self._build(ref, topics, contacts)
 
     def _build(self, ref: Ref, topics: Iterable[Topic], contacts: Sequence[Ref]) -> None:
@@ -86,38 +86,48 @@ class OmenNode:
         self.contacts = tuple(contacts)
         me = Descriptor(Digest(ref, 1, 1), tuple(sorted(set(topics))), ())
         life, registry = config.tombstone_life, self._registry
-        self.book = book = Book(me, life) if registry is None else SharedBook(me, life, registry)
+        self.peer_table = peer_table = PeerTable(me, life) if registry is None else SharedPeerTable(me, life, registry)
         self.membership = Membership(self)
-        self.sampling = Sampling(book, config, randomness, out)
-        self.ring = ring = Ring(book, config)
-        self.views = views = Views(book, config, randomness)
+        self.peer_sampling = PeerSampling(peer_table, config, randomness, out)
+        self.ring = ring = Ring(peer_table, config)
+        self.views = views = Views(peer_table, config, randomness)
         views.registry = registry
-        self.links = links = Links(book, config, out)
-        self.gossip = Gossip(book, ring, views, links, self.sampling, config, randomness, out)
+        self.links = links = Links(peer_table, config, out)
+        self.gossip = Gossip(peer_table, ring, views, links, self.peer_sampling, config, randomness, out)
         self.gossip.on_reborn = self.membership.end_former_life
         self.gossip.on_myself = self.membership.hear_of_oneself
-        self.locator = locator = Locator(book, config, out)
-        self.coordinator = Coordinator(book, ring, views, locator, config, randomness, self._engine, out)
-        self.requests = Requests(book, ring, links, views, config, out, self._describe)
-        self.reports = Reports(book, ring, self.coordinator, locator, config, out)
-        self.serving = Serving(
-            book, ring, links, self.reports, self.requests, config, out, self.membership.lose_ref, self._clock
+        self.ring_lookup = ring_lookup = RingLookup(peer_table, config, out)
+        self.coordinator = Coordinator(peer_table, ring, views, ring_lookup, config, randomness, self._engine, out)
+        self.requests = Requests(peer_table, ring, links, views, config, out, self._describe)
+        self.loss_reports = LossReports(peer_table, ring, self.coordinator, ring_lookup, config, out)
+        self.shadow_member = ShadowMember(
+            peer_table,
+            ring,
+            links,
+            self.loss_reports,
+            self.requests,
+            config,
+            out,
+            self.membership.lose_ref,
+            self._clock,
         )
-        self.requests.count_on = self.serving.count_on
-        self.sparing = Sparing(book, links, config, out, self.serving.count_on, self._is_leaving, self._clock)
+        self.requests.count_on = self.shadow_member.count_on
+        self.link_pruning = LinkPruning(
+            peer_table, links, config, out, self.shadow_member.count_on, self._is_leaving, self._clock
+        )
         if config.redundant_removals:
-            self.serving.sparing = self.sparing
-        self.detector = Detector(book, config, randomness, out)
-        self.audit = Audit(book, ring, links, locator, config, randomness, self._engine, out, self._clock)
-        self._contacts = Contacts(book, ring, links, out)
+            self.shadow_member.link_pruning = self.link_pruning
+        self.detector = FailureDetector(peer_table, config, randomness, out)
+        self.audit = Audit(peer_table, ring, links, ring_lookup, config, randomness, self._engine, out, self._clock)
+        self._contacts = Connections(peer_table, ring, links, out)
         self._offset = 0
         self._paced_at = 0
         self._handlers = build_handlers(self)
-        self._door = Door(book, self.membership, self.coordinator, frozenset(self._handlers))
+        self._door = MessageValidator(peer_table, self.membership, self.coordinator, frozenset(self._handlers))
 
     @property
     def ref(self) -> Ref:
-        return self.book.ref
+        return self.peer_table.ref
 
     def _is_leaving(self) -> bool:
         return self.requests.departing
@@ -139,23 +149,23 @@ class OmenNode:
             self.links.preset(ref, successors)
         for descriptor in near:
             self.gossip.meet(descriptor.digest.ref)
-            self.book.learn(descriptor)
+            self.peer_table.learn(descriptor)
         for ref in sample:
-            self.sampling.add(ref)
+            self.peer_sampling.add(ref)
         self._describe()
 
     @property
     def is_busy(self) -> bool:
         """Whether this node has something to mend, to make or to report."""
-        docket = self.coordinator.docket
+        event_queue = self.coordinator.event_queue
         return bool(
             self.requests.open
-            or self.reports.open
-            or docket.exe_q
-            or docket.standby
-            or self.coordinator.repairer.mending
-            or self.serving.proposals
-            or self.sparing.is_busy
+            or self.loss_reports.open
+            or event_queue.exe_q
+            or event_queue.standby
+            or self.coordinator.repairer.repair
+            or self.shadow_member.proposals
+            or self.link_pruning.is_busy
         )
 
     def start(self, now: Time) -> Sequence[Output]:
@@ -176,11 +186,11 @@ class OmenNode:
     def _begin_again(self, incarnation: int) -> None:
         """This node was taken for gone: all it had is void, but whom it knows, and what it wants."""
         ref = Ref(self.ref.id, incarnation, self.ref.address)
-        known = {other: entry for other, (entry, _) in self.sampling.view.items()} | self.ring.members
-        wanted, buried, before = self.requests.wanted, self.book.tombstones, self.membership
+        known = {other: entry for other, (entry, _) in self.peer_sampling.view.items()} | self.ring.members
+        wanted, buried, before = self.requests.wanted, self.peer_table.tombstones, self.membership
         before.tell_everybody(handled=False)
         self._build(ref, wanted, [known[other] for other in sorted(known)])
-        self.book.tombstones, self.membership.remembered = buried, before.remembered
+        self.peer_table.tombstones, self.membership.remembered = buried, before.remembered
         self.out.to_oneself.clear()
         self.out.notify("renewed", incarnation)
         self.dissemination.me = ref
@@ -202,13 +212,13 @@ class OmenNode:
                 if not (self.config.detector and self.detector.suspect(peer, now)):
                     self.membership.lose(peer, incarnation)
             case Publish(topic, payload):
-                return self.publishing.publish(topic, payload)
-            case LinkBehind(peer):
-                self.dissemination.on_behind(peer)
+                return self.publisher.publish(topic, payload)
+            case LinkSlow(peer):
+                self.dissemination.on_slow(peer)
             case LinkReady(peer):
-                self.publishing.on_ready(peer)
+                self.publisher.on_ready(peer)
             case Replay(topic):
-                self.publishing.replay(topic)
+                self.publisher.replay(topic)
             case Subscribe(added, dropped):
                 self.requests.resubscribe(added, dropped)
             case Depart():
@@ -221,7 +231,7 @@ class OmenNode:
             return ()
         if not self.dissemination.in_use:
             self.now = now
-            self.publishing.spread_over_links()
+            self.publisher.spread_over_links()
         return self.dissemination.receive(sender, publication, now)
 
     def _receive(self, sender: NodeId, message: Any) -> None:
@@ -230,7 +240,7 @@ class OmenNode:
         if complaint is not None:
             self.refused[complaint] += 1
             return
-        if sender in self.book.tombstones:
+        if sender in self.peer_table.tombstones:
             self.membership.meet_ghost(sender)
         if self.config.detector:
             self.detector.hear(sender, self.now)
@@ -245,7 +255,7 @@ class OmenNode:
             self._settle()
         while self.out.to_oneself and not self.stopped:
             message = self.out.to_oneself.popleft()
-            self._handlers[type(message)](self.book.id, message)
+            self._handlers[type(message)](self.peer_table.id, message)
             if not self.stopped:
                 self._settle()
         return self.out.take()
@@ -262,15 +272,15 @@ class OmenNode:
         elif kind == "mend":
             self.coordinator.on_timer(key)
         elif kind == "locate":
-            self._located(self.locator.on_timer(key[1], key[2]))
+            self._located(self.ring_lookup.on_timer(key[1], key[2]))
         elif kind == "arrive":
             self.requests.ask_again(key[1])
         elif kind == "report":
-            self.reports.report(key[1])
+            self.loss_reports.report(key[1])
         elif kind == "join":
             self.membership.join_unless_taken_in()
         elif kind in ("spare", "fade"):
-            self.sparing.on_timer(key)
+            self.link_pruning.on_timer(key)
         elif kind == "depart":
             self.membership.say_goodbye(handled=False)
         elif kind == "detect":
@@ -292,7 +302,7 @@ class OmenNode:
         self.out.set_timer("round", to_next_interval + self._offset)
 
     def on_located(self, sender: NodeId, message: Located) -> None:
-        self._located(self.locator.on_located(message, sender))
+        self._located(self.ring_lookup.on_located(message, sender))
 
     def _located(self, found: tuple[Any, Ref | None, list[Ref]] | None) -> None:
         if found is None:
@@ -301,7 +311,7 @@ class OmenNode:
         if purpose[0] == "linked":
             self.coordinator.repairer.on_located(purpose, successor)
         elif purpose[0] == "report":
-            self.reports.on_located(purpose[1], successor)
+            self.loss_reports.on_located(purpose[1], successor)
         elif purpose[0] == "audit":
             self.audit.reporter.on_located(purpose[1], successor)
         elif purpose[0] == "join":
@@ -309,14 +319,14 @@ class OmenNode:
 
     def on_handled(self, message: Handled) -> None:
         """Somebody has mended it."""
-        if self.reports.close(message.event):
+        if self.loss_reports.close(message.event):
             self.links.changed = True
-        if self.requests.on_handled(message.event, message.mended):
+        if self.requests.on_handled(message.event, message.repaired):
             self.membership.say_goodbye(handled=True)
             return
-        self.coordinator.on_handled(message.event, message.mended)
+        self.coordinator.on_handled(message.event, message.repaired)
 
-    def on_details(self, message: Details) -> None:
+    def on_details(self, message: Descriptors) -> None:
         self.gossip.learn(message.descriptors)
 
     def on_link_ok(self, message: LinkOk) -> None:
@@ -329,7 +339,7 @@ class OmenNode:
     def withdraw(self) -> None:
         """Gone for good: OMen-G's registry is told."""
         if self._registry is not None:
-            self._registry.withdraw(self.book.id)
+            self._registry.withdraw(self.peer_table.id)
 
     def forget_connection(self, node: NodeId) -> None:
         self._contacts.forget(node)
@@ -342,26 +352,26 @@ class OmenNode:
         """
         if self.links.changed:
             self.links.changed = False
-            digest = self.book.me.digest
-            lost = (ref for ref in self.reports.unmended() if ref.id not in self.links.links)
+            digest = self.peer_table.me.digest
+            lost = (ref for ref in self.loss_reports.unrepaired() if ref.id not in self.links.links)
             neighbours = tuple(sorted((*self.links.neighbours(), *lost), key=lambda ref: ref.id))
-            if neighbours != self.book.me.neighbours:
+            if neighbours != self.peer_table.me.neighbours:
                 digest = Digest(digest.ref, digest.topics_version, digest.links_version + 1)
-                self.book.describe(Descriptor(digest, self.book.me.topics, neighbours))
-        return self.book.me
+                self.peer_table.describe(Descriptor(digest, self.peer_table.me.topics, neighbours))
+        return self.peer_table.me
 
     def _settle(self) -> None:
         """After each input: keep what others rely on up to date, and publications on the links there are."""
         self._settle_overlay()
         if self.dissemination.in_use:
-            self.publishing.spread_over_links()
+            self.publisher.spread_over_links()
 
     def _settle_overlay(self) -> None:
         """Confirm links that came up, keep connections, tell others what changed."""
         if self.config.audit and (self.links.came_up or self.links.changed):
             self.audit.labels.note_change()
-        if self.links.came_up or self.serving.proposals:
-            self.serving.confirm_links()
+        if self.links.came_up or self.shadow_member.proposals:
+            self.shadow_member.confirm_links()
         ring_changed = self.gossip.ring_changed
         if ring_changed:
             self.gossip.ring_changed = False
@@ -369,7 +379,7 @@ class OmenNode:
             self.views.follow(self.ring.get_preds(), self.coordinator.pinned())
             self.views.select_view()
             self.gossip.fetch_predecessors()
-        if self.links.changed or ring_changed or self.book.me.digest is not self._contacts.told:
+        if self.links.changed or ring_changed or self.peer_table.me.digest is not self._contacts.told:
             self._describe()
             watched = self._contacts.keep_connections()
             if self.config.detector:

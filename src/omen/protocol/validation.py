@@ -15,34 +15,34 @@ import msgspec
 
 from omen.protocol.events import NodeId
 from omen.protocol.membership.join_leave import Membership
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import (
-    Alive,
-    Answer,
-    Arrive,
-    AskPieces,
-    Confirmed,
-    Details,
+    DescriptorRequest,
+    Descriptors,
+    DigestOffer,
     EventId,
-    Goodbye,
-    Inherit,
-    Inquire,
-    Knock,
+    FailureNotice,
+    Leaving,
+    LinkConfirmed,
+    LinkedLossQuery,
+    LinkedLossReply,
     LinkOk,
     LinkOpen,
+    LinkProposal,
     Locate,
+    LossReport,
     Message,
-    Offer,
-    Pieces,
-    PiecesLed,
-    PiecesSeen,
-    Propose,
+    PieceQuery,
+    PieceReply,
+    PieceReport,
+    PieceReportAck,
+    PruneHint,
     Ref,
-    Report,
-    Spare,
+    Refutation,
+    RepairRequest,
+    RingWalk,
+    ShadowReply,
     Status,
-    Walk,
-    Want,
     decode,
 )
 from omen.protocol.repair.coordinator import Coordinator
@@ -61,33 +61,35 @@ REQUESTS = frozenset({"join", "leave", "add", "drop"})
 LOSSES = frozenset({"leave", "drop"})
 
 SPEAKERS: dict[type, Callable[[Any], Ref]] = {
-    Offer: lambda message: message.digests[0].ref,
-    Want: lambda message: message.asker,
+    DigestOffer: lambda message: message.digests[0].ref,
+    DescriptorRequest: lambda message: message.asker,
     Locate: lambda message: message.asker,
     Status: lambda message: message.digest.ref,
     LinkOpen: lambda message: message.descriptor.digest.ref,
     LinkOk: lambda message: message.descriptor.digest.ref,
-    Answer: lambda message: message.me,
-    Inquire: lambda message: message.asker,
-    Propose: lambda message: message.asker,
-    Goodbye: lambda message: message.ref,
-    Spare: lambda message: message.asker,
-    Knock: lambda message: message.me,
-    Alive: lambda message: message.me,
-    Pieces: lambda message: message.me,
-    PiecesSeen: lambda message: message.me,
-    PiecesLed: lambda message: message.me,
-    AskPieces: lambda message: message.asker,
+    ShadowReply: lambda message: message.me,
+    LinkedLossQuery: lambda message: message.asker,
+    LinkProposal: lambda message: message.asker,
+    Leaving: lambda message: message.ref,
+    PruneHint: lambda message: message.asker,
+    FailureNotice: lambda message: message.me,
+    Refutation: lambda message: message.me,
+    PieceReport: lambda message: message.me,
+    PieceReportAck: lambda message: message.me,
+    PieceReply: lambda message: message.me,
+    PieceQuery: lambda message: message.asker,
 }
 """Messages that nobody passes on: they speak for whoever sent them."""
 
 
-class Door:
+class MessageValidator:
     """Looks at everything that comes in."""
 
-    def __init__(self, book: Book, membership: Membership, coordinator: Coordinator, kinds: Container[type]) -> None:
+    def __init__(
+        self, peer_table: PeerTable, membership: Membership, coordinator: Coordinator, kinds: Container[type]
+    ) -> None:
         self._kinds = kinds
-        self._book = book
+        self._peer_table = peer_table
         self._membership = membership
         self._coordinator = coordinator
 
@@ -100,64 +102,64 @@ class Door:
         kind = type(message)
         if kind not in self._kinds:
             return None, UNKNOWN
-        if sender == self._book.id:
+        if sender == self._peer_table.id:
             return None, FALSE
         speaker = SPEAKERS.get(kind)
         if speaker is not None:
-            if kind is Offer and not message.digests:
+            if kind is DigestOffer and not message.digests:
                 return None, FALSE
             ref = speaker(message)
             if ref.id != sender:
                 return None, FALSE
-            known = self._book.known.get(sender)
+            known = self._peer_table.known.get(sender)
             if known is not None and ref.incarnation < known.digest.ref.incarnation:
                 return None, STALE
         check = CHECKS.get(kind)
         return message, None if check is None else check(self, message)
 
-    def check_answer(self, message: Answer) -> str | None:
-        mending = self._coordinator.repairer.mending
-        if mending is None or mending.event != message.event or mending.attempt != message.attempt:
+    def check_answer(self, message: ShadowReply) -> str | None:
+        repair = self._coordinator.repairer.repair
+        if repair is None or repair.event != message.event or repair.attempt != message.attempt:
             return STALE
         fields = (message.mine, message.unsettled, *(bits for _, bits in message.links))
-        asked = len(mending.asked)
+        asked = len(repair.asked)
         return FALSE if any(int.from_bytes(bits, "little") >> asked for bits in fields) else None
 
-    def check_confirmed(self, message: Confirmed) -> str | None:
-        mending = self._coordinator.repairer.mending
-        return STALE if mending is None or mending.event != message.event else None
+    def check_confirmed(self, message: LinkConfirmed) -> str | None:
+        repair = self._coordinator.repairer.repair
+        return STALE if repair is None or repair.event != message.event else None
 
-    def check_arrive(self, message: Arrive) -> str | None:
+    def check_arrive(self, message: RepairRequest) -> str | None:
         event, ref = message.event, message.descriptor.digest.ref
         if event.kind not in REQUESTS or (event.node, event.incarnation) != (ref.id, ref.incarnation):
             return FALSE
-        if event.node == self._book.id:
+        if event.node == self._peer_table.id:
             return FALSE
         if self._is_past(ref):
             return STALE
         return self._room(event)
 
-    def check_report(self, message: Report) -> str | None:
+    def check_report(self, message: LossReport) -> str | None:
         if message.event.kind != "leave" or message.reporter.id == message.event.node:
             return FALSE
         return self._room(message.event)
 
-    def check_inquire(self, message: Inquire) -> str | None:
+    def check_inquire(self, message: LinkedLossQuery) -> str | None:
         if message.event.kind not in LOSSES or message.lost.kind not in LOSSES:
             return FALSE
         return self._room(message.lost)
 
-    def check_inherit(self, message: Inherit) -> str | None:
-        mending = self._coordinator.repairer.mending
-        return STALE if mending is None or mending.event != message.event else None
+    def check_inherit(self, message: LinkedLossReply) -> str | None:
+        repair = self._coordinator.repairer.repair
+        return STALE if repair is None or repair.event != message.event else None
 
-    def check_walk(self, message: Walk) -> str | None:
+    def check_walk(self, message: RingWalk) -> str | None:
         return FALSE if message.event.kind not in REQUESTS else None
 
-    def check_details(self, message: Details) -> str | None:
+    def check_details(self, message: Descriptors) -> str | None:
         return None if message.descriptors else FALSE
 
-    def check_propose(self, message: Propose) -> str | None:
+    def check_propose(self, message: LinkProposal) -> str | None:
         return STALE if self._is_past(message.other) else None
 
     def _is_past(self, ref: Ref) -> bool:
@@ -166,7 +168,7 @@ class Door:
         return known is not None and ref.incarnation < known.incarnation
 
     def _room(self, event: EventId) -> str | None:
-        cases = self._coordinator.docket.cases
+        cases = self._coordinator.event_queue.cases
         return TOO_MANY if len(cases) >= CASES_AT_MOST and event not in cases else None
 
 
@@ -182,14 +184,14 @@ def read_message(data: bytes, decode: Callable[[bytes], Message]) -> tuple[Messa
         return None, MALFORMED
 
 
-CHECKS: dict[type, Callable[[Door, Any], str | None]] = {
-    Answer: Door.check_answer,
-    Confirmed: Door.check_confirmed,
-    Arrive: Door.check_arrive,
-    Report: Door.check_report,
-    Inquire: Door.check_inquire,
-    Inherit: Door.check_inherit,
-    Walk: Door.check_walk,
-    Details: Door.check_details,
-    Propose: Door.check_propose,
+CHECKS: dict[type, Callable[[MessageValidator, Any], str | None]] = {
+    ShadowReply: MessageValidator.check_answer,
+    LinkConfirmed: MessageValidator.check_confirmed,
+    RepairRequest: MessageValidator.check_arrive,
+    LossReport: MessageValidator.check_report,
+    LinkedLossQuery: MessageValidator.check_inquire,
+    LinkedLossReply: MessageValidator.check_inherit,
+    RingWalk: MessageValidator.check_walk,
+    Descriptors: MessageValidator.check_details,
+    LinkProposal: MessageValidator.check_propose,
 }

@@ -82,7 +82,7 @@ def _examine_view(population: Population, expected: ViewExpectation) -> list[str
 
 
 def _cover(population: Population, backups: Sequence[NodeId], topic: int) -> int:
-    return sum(topic in population.cores[backup].book.me.topics for backup in backups)
+    return sum(topic in population.cores[backup].peer_table.me.topics for backup in backups)
 
 
 def _words(things: Sequence[object]) -> str:

@@ -17,7 +17,7 @@ from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, Time
-from omen.protocol.messages.upkeep import AUDITING, WATCHING
+from omen.protocol.messages.upkeep import AUDIT, FAILURE_DETECTION
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population
@@ -25,7 +25,7 @@ from omen.sim.world import Network, World, generator_for
 from omen.workloads import generate_interests
 
 GOSSIP = ("Shuffle", "ShuffleReply", "Offer", "Details", "Want", "Status")
-KINDS: Mapping[str, tuple[str, ...]] = {"heartbeats": WATCHING, "gossip": GOSSIP, "audit": AUDITING}
+KINDS: Mapping[str, tuple[str, ...]] = {"heartbeats": FAILURE_DETECTION, "gossip": GOSSIP, "audit": AUDIT}
 STEP = 100 * MILLISECOND
 APART = 40 * SECOND
 
@@ -71,7 +71,7 @@ def measure_cost(nodes: int, topics: int, sizes: str, seconds: int, seed: int = 
         found = {name: sum(rest.pop(kind, 0) for kind in kinds) / spent for name, kinds in KINDS.items()}
         return found | {"other": sum(rest.values()) / spent}
 
-    subscriptions = sum(len(core.book.me.topics) for core in population.cores.values())
+    subscriptions = sum(len(core.peer_table.me.topics) for core in population.cores.values())
     return Cost(
         subscriptions / nodes,
         2 * len(population.links()) / nodes,
@@ -204,7 +204,7 @@ def measure_dropped_links(
     while not is_whole(population) and world.now < start + limit * settings.audit_period:
         world.run_until(world.now + 10 * STEP)
     took = (world.now - start) / settings.audit_period
-    audit_bytes = sum(world.bytes[kind] - before[kind] for kind in AUDITING)
+    audit_bytes = sum(world.bytes[kind] - before[kind] for kind in AUDIT)
     now = population.links()
     after = population.snapshot()[1].degrees
     return Healing(

@@ -156,7 +156,7 @@ class Monitors(Watch):
             self.whole_since is not None
             and not self._expected
             and not self._one_sided
-            and not any(core.is_busy or core.locator.open_count for core in cores)
+            and not any(core.is_busy or core.ring_lookup.open_count for core in cores)
         )
 
     def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
@@ -203,7 +203,7 @@ class Monitors(Watch):
             link = core.links.links.get(node)
             if link is not None and link.ref.incarnation == incarnation:
                 return True
-            known = core.book.known.get(node)
+            known = core.peer_table.known.get(node)
             if known is not None and known.digest.ref.incarnation == incarnation and node in core.views.shadows:
                 return True
         return False
@@ -259,34 +259,36 @@ class Monitors(Watch):
                     yield node, other
 
     def _check_sizes(self, core: OmenNode) -> None:
-        config, docket = core.config, core.coordinator.docket
+        config, docket = core.config, core.coordinator.event_queue
         room = 2 * (config.resilience + SPARE)
         events = self.bounds.open_events
         sizes = [
             ("shadows", len(core.views.shadows), 2 * config.resilience),
-            ("peer sample", len(core.sampling.view), config.sample_size),
+            ("peer sample", len(core.peer_sampling.view), config.sample_size),
             ("ring", len(core.ring.members), room),
             ("handled events", len(docket.handled), HANDLED_AT_MOST),
-            ("book", len(core.book.known), self._useful(core) + self.bounds.news_in_a_round),
+            ("book", len(core.peer_table.known), self._useful(core) + self.bounds.news_in_a_round),
             ("seen digests", len(core.views.seen), SEEN_AT_MOST),
-            ("probes", core.sparing.passing_count, PROBES_AT_MOST),
+            ("probes", core.link_pruning.passing_count, PROBES_AT_MOST),
             ("execution queue", len(docket.exe_q), events),
             ("standby list", len(docket.standby), events),
             ("cases", len(docket.cases), events),
-            ("reports", len(core.reports.open), events),
+            ("reports", len(core.loss_reports.open), events),
             ("requests", len(core.requests.open), events),
-            ("searches", core.locator.open_count, events),
-            ("proposals", sum(map(len, core.serving.proposals.values())), events),
+            ("searches", core.ring_lookup.open_count, events),
+            ("proposals", sum(map(len, core.shadow_member.proposals.values())), events),
             ("half-made links", sum(link.state != "up" for link in core.links.links.values()), events),
-            ("links on trial", core.sparing.on_hand, events),
+            ("links on trial", core.link_pruning.on_hand, events),
         ]
         for what, size, most in sizes:
             if size > most:
-                self._record(BOUNDED, f"{self._name(core.book.id)} has {size} in its {what}, {most} at most")
+                self._record(BOUNDED, f"{self._name(core.peer_table.id)} has {size} in its {what}, {most} at most")
         if self.world.now - self.last_event > self.bounds.idle:
             left = [what for what, size, _ in sizes[7:] if size]
             if left:
-                self._record(BOUNDED, f"{self._name(core.book.id)} long after the last event still has {listed(left)}")
+                self._record(
+                    BOUNDED, f"{self._name(core.peer_table.id)} long after the last event still has {listed(left)}"
+                )
 
     def _useful(self, core: OmenNode) -> int:
         """What the book keeps when a round ends."""
@@ -299,16 +301,16 @@ class Monitors(Watch):
                 continue
             backups = set(shadow.backups)
             for topic in shadow.topics:
-                have = sum(topic in core.book.topics_of(backup) for backup in backups)
+                have = sum(topic in core.peer_table.topics_of(backup) for backup in backups)
                 if have >= core.config.coverage:
                     continue
                 left_out = [
                     other
-                    for other, topics in core.book.topic_sets.items()
+                    for other, topics in core.peer_table.topic_sets.items()
                     if topic in topics and other not in backups and other != node
                 ]
                 if left_out:
-                    where = f"{self._name(core.book.id)}'s view of {self._name(node)}"
+                    where = f"{self._name(core.peer_table.id)}'s view of {self._name(node)}"
                     missing = f"{self.population.topic_labels[topic]!r} {have} times, leaving out"
                     self._record(COVERED, f"{where} is ready, yet has {missing} {self._name(left_out[0])}")
 

@@ -156,7 +156,7 @@ class Population:
 
     def wanted(self, node: NodeId) -> set[Topic]:
         """What a node was last told to want, whether it has heard or not."""
-        return self._wanted.get(node, set(self.cores[node].book.me.topics))
+        return self._wanted.get(node, set(self.cores[node].peer_table.me.topics))
 
     def members(self) -> list[NodeId]:
         """The nodes that are there and have not left."""
@@ -210,11 +210,11 @@ class Population:
 
     def _topic_codes(self, core: OmenNode) -> npt.NDArray[np.int64]:
         """The topics of a node as codes: counted again only when they have changed."""
-        topics = core.book.me.topics
-        kept = self._codes.get(core.book.id)
+        topics = core.peer_table.me.topics
+        kept = self._codes.get(core.peer_table.id)
         if kept is None or kept[0] is not topics:
             codes = np.array([self._code_of[topic] for topic in topics], dtype=np.int64)
-            kept = self._codes[core.book.id] = (topics, codes)
+            kept = self._codes[core.peer_table.id] = (topics, codes)
         return kept[1]
 
     def is_busy(self) -> bool:

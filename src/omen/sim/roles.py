@@ -12,7 +12,7 @@ from omen.sim.population import Population
 def find_role(population: Population, role: str, label: str) -> str | None:
     """The name of whoever plays this part in a topic now, if anybody does."""
     topic = int(label_keys(label_array([label], "topic"))[0])
-    subscribers = [node for node in population.members() if topic in population.cores[node].book.me.topics]
+    subscribers = [node for node in population.members() if topic in population.cores[node].peer_table.me.topics]
     if not subscribers:
         return None
     if role == "rendezvous":

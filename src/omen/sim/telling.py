@@ -10,21 +10,21 @@ from omen.interests import Label
 from omen.protocol.events import SECOND, Depart, NodeId, Notify, PeerLost, Received, Subscribe, Time, TimerFired, Topic
 from omen.protocol.messages.overlay import (
     Descriptor,
-    Details,
+    DescriptorRequest,
+    Descriptors,
     Digest,
+    DigestOffer,
     EventId,
-    Offer,
     Ref,
     Shuffle,
     ShuffleReply,
     Status,
-    Want,
 )
 from omen.protocol.messages.publications import Publication
 from omen.protocol.spidercast.messages import Heartbeat
 from omen.sim.world import Dropped
 
-GOSSIP = (Shuffle, ShuffleReply, Offer, Details, Want, Status, Heartbeat)
+GOSSIP = (Shuffle, ShuffleReply, DigestOffer, Descriptors, DescriptorRequest, Status, Heartbeat)
 NODE_FIELDS = frozenset({"target", "ids", "skip", "other", "links", "fading"})
 TOPIC_FIELDS = frozenset({"topics", "added", "dropped", "interest"})
 QUIET_TIMERS = frozenset({"round", "link", "locate", "arrive", "report", "maintain", "heartbeat"})

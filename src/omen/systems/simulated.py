@@ -15,7 +15,7 @@ from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, Notify, Time
 from omen.protocol.messages.overlay import EventId
-from omen.protocol.messages.upkeep import AUDITING, WATCHING
+from omen.protocol.messages.upkeep import AUDIT, FAILURE_DETECTION
 from omen.sim.latency import uniform
 from omen.sim.population import Population
 from omen.sim.world import Network, World
@@ -23,7 +23,7 @@ from omen.systems import design_overlay
 from omen.systems.system import Outcome
 from omen.systems.worlds import load_world, save_world, topics_by_node
 
-NOT_COUNTED = (*WATCHING, *AUDITING)  # failure detection and audit, which are counted apart (omen 6.8)
+NOT_COUNTED = (*FAILURE_DETECTION, *AUDIT)  # failure detection and audit, which are counted apart (omen 6.8)
 PATIENCE = 120 * SECOND
 WARM_UP_ROUNDS = 25
 
@@ -66,7 +66,7 @@ class SimulatedSystem:
             coverage=options["lambda"],
             backups=options["backups"],
             rho=options["rho"],
-            mend_rho=options["mend_rho"],
+            repair_rho=options["mend_rho"],
             halo_hops=0 if options["components"] == "literal" else options["halo_hops"],
             redundant_removals=options["removals"],
             global_view=global_view,
@@ -150,7 +150,7 @@ class SimulatedSystem:
         life = self.world.places[node].incarnation
         if isinstance(event, Resubscribe):
             had = population.wanted(node)
-            version = population.cores[node].book.me.digest.topics_version + 1
+            version = population.cores[node].peer_table.me.digest.topics_version + 1
             population.resubscribe(event.node, self._topics_of(event.node, event.topics))
             wants = population.wanted(node)
             kinds = [kind for kind, topics in (("add", wants - had), ("drop", had - wants)) if topics]

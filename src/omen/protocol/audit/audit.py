@@ -16,9 +16,9 @@ from omen.protocol.audit.rendezvous import Rendezvous
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import Engine, Randomness, Time
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import Locator
+from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.repair.links import Links
 
 SETTLING = 5  # a fifth of a period passes between a change of pieces and the report of it
@@ -29,10 +29,10 @@ class Audit:
 
     def __init__(
         self,
-        book: Book,
+        peer_table: PeerTable,
         ring: Ring,
         links: Links,
-        locator: Locator,
+        ring_lookup: RingLookup,
         config: Config,
         randomness: Randomness,
         engine: Engine,
@@ -43,9 +43,9 @@ class Audit:
         self._random = randomness
         self._out = out
         self._settling = False
-        self.labels = PieceLabels(book, links, config, out)
-        self.reporter = Reporter(book, ring, links, self.labels, locator, config, out)
-        self.rendezvous = Rendezvous(book, ring, config, randomness, engine, out, clock)
+        self.labels = PieceLabels(peer_table, links, config, out)
+        self.reporter = Reporter(peer_table, ring, links, self.labels, ring_lookup, config, out)
+        self.rendezvous = Rendezvous(peer_table, ring, config, randomness, engine, out, clock)
 
     def start(self) -> None:
         """Begin somewhere in the period, so that the nodes' turns are spread."""

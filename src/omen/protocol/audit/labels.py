@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Topic
-from omen.protocol.membership.peer_table import Book
-from omen.protocol.messages.overlay import Buckets, Check, Labels, LinkClose, Ref, Want
+from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.messages.overlay import DescriptorRequest, LabelBuckets, LabelDigest, LabelUpdate, LinkClose, Ref
 from omen.protocol.repair.links import Links
 
 MASK = (1 << 64) - 1
@@ -46,7 +46,7 @@ def mix(one: int, two: int = 0, three: int = 0) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedLabel:
     """What a link carries: the topics of both ends, and those they share."""
 
     mine: frozenset[Topic]
@@ -57,8 +57,8 @@ class Carried:
 class PieceLabels:
     """`pending`: labels that a neighbour is still to hear. `led_changed`: this node leads other pieces than before."""
 
-    def __init__(self, book: Book, links: Links, config: Config, out: Outbox) -> None:
-        self._book = book
+    def __init__(self, peer_table: PeerTable, links: Links, config: Config, out: Outbox) -> None:
+        self._peer_table = peer_table
         self._links = links
         self._config = config
         self._out = out
@@ -66,7 +66,7 @@ class PieceLabels:
         self.labels: dict[Topic, Label] = {}
         self._hashes: dict[Topic, int] = {}
         self._changed_in: dict[Topic, int] = {}
-        self._carried: dict[NodeId, Carried] = {}
+        self._carried: dict[NodeId, CarriedLabel] = {}
         self._checked_in: dict[NodeId, int] = {}
         self._period = 0
         self.pending: dict[NodeId, set[Topic]] = {}
@@ -75,12 +75,12 @@ class PieceLabels:
 
     def led(self) -> list[Topic]:
         """The topics of whose piece this node is the leader."""
-        me = self._book.id
+        me = self._peer_table.id
         return sorted(topic for topic, (_, leader) in self.labels.items() if leader == me)
 
     def leads(self, topic: Topic) -> bool:
         label = self.labels.get(topic)
-        return label is not None and label[1] == self._book.id
+        return label is not None and label[1] == self._peer_table.id
 
     def carriers(self, topics: Iterable[Topic]) -> list[tuple[NodeId, frozenset[Topic]]]:
         """The neighbours that share some of these topics, and which."""
@@ -110,7 +110,7 @@ class PieceLabels:
         for node in sorted(self.pending):
             link = self._links.links.get(node)
             if link is not None and self.pending[node]:
-                self._out.send(link.ref, Labels(self._grouped(self.pending[node])))
+                self._out.send(link.ref, LabelUpdate(self._grouped(self.pending[node])))
         self.pending.clear()
 
     def _grouped(self, topics: set[Topic]) -> tuple[tuple[int, NodeId, tuple[Topic, ...]], ...]:
@@ -126,13 +126,13 @@ class PieceLabels:
         self._period += 1
         self._review()
         self._renew()
-        me = self._book.me.digest
+        me = self._peer_table.me.digest
         for node in self._links.up():
             if self._period - self._checked_in.setdefault(node, self._period) > SILENT_PERIODS:
                 self._links.close(node)
                 continue
             digest = self._digest(self._carried[node].topics) if node in self._carried else 0
-            self._out.send(self._links.links[node].ref, Check(digest, me.ref.incarnation, me.topics_version))
+            self._out.send(self._links.links[node].ref, LabelDigest(digest, me.ref.incarnation, me.topics_version))
         self._checked_in = {node: when for node, when in self._checked_in.items() if node in self._links.links}
 
     def _digest(self, topics: Iterable[Topic]) -> int:
@@ -141,38 +141,38 @@ class PieceLabels:
 
     def _review(self) -> None:
         """Compare what each link carries with what it carried before; raise the labels of what was lost."""
-        mine = self._book.topics_of(self._book.id)
+        mine = self._peer_table.topics_of(self._peer_table.id)
         if mine is not self._mine:
             self._mine = mine
             for topic in [topic for topic in self.labels if topic not in mine]:
                 del self.labels[topic], self._hashes[topic], self._changed_in[topic]
             for topic in sorted(mine - self.labels.keys()):
-                self._set(topic, (1, self._book.id))
+                self._set(topic, (1, self._peer_table.id))
         lost: set[Topic] = set()
         for node in [node for node in self._carried if not self._links.is_up(node)]:
             lost |= self._carried.pop(node).topics
         for node in self._links.up():
             lost |= self._follow(node, mine)
         for topic in sorted(lost & mine):
-            self._set(topic, (self.labels[topic][0] + 1, self._book.id))
+            self._set(topic, (self.labels[topic][0] + 1, self._peer_table.id))
 
     def _follow(self, node: NodeId, mine: frozenset[Topic]) -> frozenset[Topic]:
         """What a link that is up carries now; the topics it has lost."""
-        theirs = self._book.topics_of(node)
+        theirs = self._peer_table.topics_of(node)
         before = self._carried.get(node)
         if before is not None and before.mine is mine and before.theirs is theirs:
             return frozenset()
-        if not theirs and node not in self._book.known:
+        if not theirs and node not in self._peer_table.known:
             return frozenset()
         topics = mine & theirs
         had = before.topics if before is not None else frozenset()
-        self._carried[node] = Carried(mine, theirs, topics)
+        self._carried[node] = CarriedLabel(mine, theirs, topics)
         if not topics <= had:
             self._tell(node, topics - had)
         return had - topics
 
     def _set(self, topic: Topic, label: Label) -> None:
-        me = self._book.id
+        me = self._peer_table.id
         before = self.labels.get(topic)
         if label[1] == me or (before is not None and before[1] == me):
             self.led_changed = True
@@ -189,14 +189,14 @@ class PieceLabels:
 
     def _renew(self) -> None:
         """A leader renews its label in time; a label that nobody renews belongs to nobody here."""
-        me, age = self._book.id, self._config.label_refresh
+        me, age = self._peer_table.id, self._config.label_refresh
         for topic, since in list(self._changed_in.items()):
             waited = self._period - since
             sequence, leader = self.labels[topic]
             if waited >= (age if leader == me else 3 * age):
                 self._set(topic, (sequence + 1, me))
 
-    def on_labels(self, sender: NodeId, message: Labels) -> None:
+    def on_labels(self, sender: NodeId, message: LabelUpdate) -> None:
         """Take the higher label; tell the other of it where ours is."""
         carried = self._carried.get(sender)
         if carried is None:
@@ -216,7 +216,7 @@ class PieceLabels:
                     self._set(topic, label)
                     self.pending[sender].discard(topic)
 
-    def on_check(self, sender: NodeId, message: Check) -> None:
+    def on_check(self, sender: NodeId, message: LabelDigest) -> None:
         """A neighbour's digest. One that has a link this node knows nothing of is told so.
 
         One of an earlier life than the link's came late, or the link is to a life that never began, by a message that
@@ -224,21 +224,21 @@ class PieceLabels:
         """
         link = self._links.links.get(sender)
         if link is None:
-            self._out.send(Ref(sender, message.incarnation, ""), LinkClose(self._book.ref.incarnation))
+            self._out.send(Ref(sender, message.incarnation, ""), LinkClose(self._peer_table.ref.incarnation))
             return
         if message.incarnation < link.ref.incarnation:
             return
         self._checked_in[sender] = self._period
-        known = self._book.known.get(sender)
+        known = self._peer_table.known.get(sender)
         if known is None or known.digest.topics_version < message.topics_version:
-            self._out.send(link.ref, Want(self._book.ref, (sender,)))
+            self._out.send(link.ref, DescriptorRequest(self._peer_table.ref, (sender,)))
         carried = self._carried.get(sender)
         if carried is None or self._digest(carried.topics) == message.digest:
             return
         if len(carried.topics) <= FEW:
             self._tell(sender, carried.topics)
         else:
-            self._out.send(link.ref, Buckets(tuple(self._bucket_digests(carried.topics))))
+            self._out.send(link.ref, LabelBuckets(tuple(self._bucket_digests(carried.topics))))
 
     def _bucket_digests(self, topics: Iterable[Topic]) -> list[int]:
         digests = [0] * BUCKETS
@@ -246,7 +246,7 @@ class PieceLabels:
             digests[mix(topic) % BUCKETS] += self._hashes[topic]
         return [digest & MASK for digest in digests]
 
-    def on_buckets(self, sender: NodeId, message: Buckets) -> None:
+    def on_buckets(self, sender: NodeId, message: LabelBuckets) -> None:
         carried = self._carried.get(sender)
         if carried is None or len(message.digests) != BUCKETS:
             return

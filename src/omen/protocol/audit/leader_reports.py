@@ -10,10 +10,10 @@ from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.membership.circle import clockwise
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import SPARE, Ring
-from omen.protocol.membership.ring_lookup import Locator
-from omen.protocol.messages.overlay import AskPieces, Pieces, PiecesLed, PiecesSeen, Ref
+from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.messages.overlay import PieceQuery, PieceReply, PieceReport, PieceReportAck, Ref
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.shadow_set import to_bits
 
@@ -45,13 +45,20 @@ class Reporter:
     """Knows who answers for which stretch of the circle, and tells each what it should have."""
 
     def __init__(
-        self, book: Book, ring: Ring, links: Links, labels: PieceLabels, locator: Locator, config: Config, out: Outbox
+        self,
+        peer_table: PeerTable,
+        ring: Ring,
+        links: Links,
+        labels: PieceLabels,
+        ring_lookup: RingLookup,
+        config: Config,
+        out: Outbox,
     ) -> None:
-        self._book = book
+        self._peer_table = peer_table
         self._ring = ring
         self._links = links
         self._labels = labels
-        self._locator = locator
+        self._ring_lookup = ring_lookup
         self._config = config
         self._out = out
         self.owners: dict[NodeId, Owner] = {}
@@ -85,7 +92,7 @@ class Reporter:
         """From the ring where it reaches that far, else from what rendezvous have said."""
         if self._is_near(place):
             node = self._ring.nearest_successor_of(place)
-            ref = self._book.ref if node == self._book.id else self._ring.members[node]
+            ref = self._peer_table.ref if node == self._peer_table.id else self._ring.members[node]
             owner = self.owners.get(node)
             if owner is None or owner.ref.incarnation < ref.incarnation:
                 self.owners[node] = Owner(ref, (place - 1) & MASK)
@@ -107,7 +114,7 @@ class Reporter:
         if len(self._searching) < SEARCHES_AT_MOST and place not in self._searched:
             self._searched.add(place)
             self._searching.add(place)
-            self._locator.search(place, ("audit", place), self._ring.members.values())
+            self._ring_lookup.search(place, ("audit", place), self._ring.members.values())
 
     def on_located(self, place: NodeId, successor: Ref | None) -> None:
         self._searching.discard(place)
@@ -122,9 +129,9 @@ class Reporter:
             return
         owner.short = owner.seen == digest
         owner.silent += everybody
-        self._out.send(owner.ref, Pieces(self._book.ref, digest, None if owner.short else tuple(topics)))
+        self._out.send(owner.ref, PieceReport(self._peer_table.ref, digest, None if owner.short else tuple(topics)))
 
-    def on_seen(self, sender: NodeId, message: PiecesSeen) -> None:
+    def on_seen(self, sender: NodeId, message: PieceReportAck) -> None:
         """What a rendezvous has, and where its stretch begins: tell it again where that is not what it should have."""
         owner = self.owners.get(sender)
         if owner is None or message.me.id != sender:
@@ -134,13 +141,13 @@ class Reporter:
         if is_news:
             self.report()
 
-    def on_ask(self, message: AskPieces) -> None:
+    def on_ask(self, message: PieceQuery) -> None:
         """Say which of these pieces this node leads, and through whom to link them: who has most that may be split."""
         asked = message.topics
         led = frozenset(topic for topic in asked if self._labels.leads(topic))
         near = {topic: label for topic, label in self._labels.changed_lately().items() if topic not in asked}
         told = (*asked, *near)
-        hands = [(self._book.ref, len(self._links.links), to_bits(told, led.union(near)))]
+        hands = [(self._peer_table.ref, len(self._links.links), to_bits(told, led.union(near)))]
         links = self._links.links  # a carrier's link may have gone since it said what it carries
         carriers = self._labels.carriers(led.union(near))
         helpers = [
@@ -151,9 +158,9 @@ class Reporter:
         for _, degree, node, topics in sorted(helpers, key=lambda entry: entry[:3])[:HANDS]:
             hands.append((links[node].ref, degree, to_bits(told, topics)))
         bits = to_bits(asked, led)
-        reply = PiecesLed(self._book.ref, message.nonce, bits, tuple(near.items()), tuple(hands))
-        self._out.send(message.asker, reply if led else PiecesLed(self._book.ref, message.nonce, bits, (), ()))
+        reply = PieceReply(self._peer_table.ref, message.nonce, bits, tuple(near.items()), tuple(hands))
+        self._out.send(message.asker, reply if led else PieceReply(self._peer_table.ref, message.nonce, bits, (), ()))
 
     def _degree(self, node: NodeId) -> int:
-        known = self._book.known.get(node)
+        known = self._peer_table.known.get(node)
         return len(known.neighbours) if known is not None else 0

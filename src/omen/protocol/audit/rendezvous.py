@@ -17,9 +17,17 @@ from omen.protocol.audit.labels import FEW
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import Engine, NodeId, Randomness, Time, Topic
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.messages.overlay import AskPieces, EventId, Pieces, PiecesLed, PiecesSeen, Propose, Ref
+from omen.protocol.messages.overlay import (
+    EventId,
+    LinkProposal,
+    PieceQuery,
+    PieceReply,
+    PieceReport,
+    PieceReportAck,
+    Ref,
+)
 from omen.protocol.repair.shadow_set import positions
 
 LEADERS_AT_MOST = 4096
@@ -27,7 +35,7 @@ PERIODS_KEPT = 5  # halves: a report expires after two and a half periods
 
 
 @dataclass(slots=True)
-class Reported:
+class KnownPiece:
     """What one leader has said."""
 
     ref: Ref
@@ -42,7 +50,7 @@ class Inquiry:
 
     nonce: int
     asked: dict[NodeId, tuple[Topic, ...]]
-    answers: dict[NodeId, PiecesLed] = field(default_factory=dict)
+    answers: dict[NodeId, PieceReply] = field(default_factory=dict)
     tries: int = 0
 
 
@@ -60,7 +68,7 @@ class Rendezvous:
 
     def __init__(
         self,
-        book: Book,
+        peer_table: PeerTable,
         ring: Ring,
         config: Config,
         randomness: Randomness,
@@ -68,14 +76,14 @@ class Rendezvous:
         out: Outbox,
         clock: Callable[[], Time],
     ) -> None:
-        self._book = book
+        self._peer_table = peer_table
         self._ring = ring
         self._config = config
         self._random = randomness
         self._engine = engine
         self._out = out
         self._clock = clock
-        self.reports: dict[NodeId, Reported] = {}
+        self.loss_reports: dict[NodeId, KnownPiece] = {}
         self.leaders: dict[Topic, set[NodeId]] = {}
         self.inquiry: Inquiry | None = None
         self._nonce = 0
@@ -83,38 +91,40 @@ class Rendezvous:
 
     def expire(self) -> None:
         now = self._clock()
-        for leader in [leader for leader, report in self.reports.items() if report.until <= now]:
+        for leader in [leader for leader, report in self.loss_reports.items() if report.until <= now]:
             self._remove(leader)
 
     def count_split(self) -> int:
         """Topics that are reported in several pieces now; those whose leader says no more are not among them."""
         now = self._clock()
-        gone = {leader for leader, report in self.reports.items() if report.until <= now}
+        gone = {leader for leader, report in self.loss_reports.items() if report.until <= now}
         return sum(len(leaders - gone) > 1 for leaders in self.leaders.values())
 
-    def on_pieces(self, message: Pieces) -> None:
+    def on_pieces(self, message: PieceReport) -> None:
         """A leader's report: all of it, or that it is what it was."""
         leader = message.me.id
-        have = self.reports.get(leader)
+        have = self.loss_reports.get(leader)
         until = self._clock() + self._config.audit_period * PERIODS_KEPT // 2
         if message.topics is not None:
             self._remove(leader)
-            if message.topics and len(self.reports) < LEADERS_AT_MOST:
-                self.reports[leader] = Reported(message.me, message.digest, frozenset(message.topics), until)
+            if message.topics and len(self.loss_reports) < LEADERS_AT_MOST:
+                self.loss_reports[leader] = KnownPiece(message.me, message.digest, frozenset(message.topics), until)
                 for topic in message.topics:
                     self.leaders.setdefault(topic, set()).add(leader)
         elif have is not None and have.digest == message.digest and have.ref == message.me:
             have.until = until
         else:
             self._remove(leader)
-        report = self.reports.get(leader)
-        start = self._ring.predecessors[0] if self._ring.predecessors else self._book.id
-        self._out.send(message.me, PiecesSeen(self._book.ref, report.digest if report is not None else 0, start))
+        report = self.loss_reports.get(leader)
+        start = self._ring.predecessors[0] if self._ring.predecessors else self._peer_table.id
+        self._out.send(
+            message.me, PieceReportAck(self._peer_table.ref, report.digest if report is not None else 0, start)
+        )
         if report is not None and any(len(self.leaders[topic]) > 1 for topic in report.topics):
             self._arm()
 
     def _remove(self, leader: NodeId) -> None:
-        report = self.reports.pop(leader, None)
+        report = self.loss_reports.pop(leader, None)
         if report is not None:
             for topic in report.topics:
                 self._strike(topic, leader)
@@ -154,11 +164,11 @@ class Rendezvous:
             self._decide(inquiry)
             return
         for leader, topics in inquiry.asked.items():
-            if leader not in inquiry.answers and leader in self.reports:
-                self._out.send(self.reports[leader].ref, AskPieces(self._book.ref, nonce, topics))
+            if leader not in inquiry.answers and leader in self.loss_reports:
+                self._out.send(self.loss_reports[leader].ref, PieceQuery(self._peer_table.ref, nonce, topics))
         self._out.set_timer(("audit", "ask", nonce), self._config.answer_timeout)
 
-    def on_led(self, message: PiecesLed) -> None:
+    def on_led(self, message: PieceReply) -> None:
         inquiry = self.inquiry
         if inquiry is None or message.nonce != inquiry.nonce or message.me.id not in inquiry.asked:
             return
@@ -185,9 +195,9 @@ class Rendezvous:
             for topic in topics:
                 if topic in still:
                     led.setdefault(topic, []).append(leader)
-                elif leader in self.reports:
+                elif leader in self.loss_reports:
                     self._strike(topic, leader)
-                    self.reports[leader].digest = 0
+                    self.loss_reports[leader].digest = 0
         split = {topic for topic, leaders in led.items() if len(leaders) > 1}
         if split:
             self._have_linked(inquiry, split)
@@ -195,7 +205,9 @@ class Rendezvous:
 
     def _have_linked(self, inquiry: Inquiry, split: set[Topic]) -> None:
         hands = _gather_hands(inquiry, split)
-        nodes = sorted(node for node, hand in hands.items() if hand.pieces and not self._book.is_dead(hand.ref))
+        nodes = sorted(
+            node for node, hand in hands.items() if hand.pieces and not self._peer_table.is_declared_failed(hand.ref)
+        )
         codes = {topic: code for code, topic in enumerate(sorted({t for node in nodes for t in hands[node].pieces}))}
         rows = [sorted(hands[node].pieces.items()) for node in nodes]
         topics_of = [[codes[topic] for topic, _ in row] for row in rows]
@@ -203,10 +215,10 @@ class Rendezvous:
         degrees = [hands[node].degree for node in nodes]
         pairs = self._engine(topics_of, labels_of, degrees, self._config.rho, -1)
         chosen = _joining([(hands[nodes[one]], hands[nodes[other]]) for one, other in pairs], split)
-        event = EventId(self._book.id, self._book.ref.incarnation, "audit", inquiry.nonce)
+        event = EventId(self._peer_table.id, self._peer_table.ref.incarnation, "audit", inquiry.nonce)
         for one, other in chosen:
-            self._out.send(one.ref, Propose(self._book.ref, event, 0, other.ref))
-            self._out.send(other.ref, Propose(self._book.ref, event, 0, one.ref))
+            self._out.send(one.ref, LinkProposal(self._peer_table.ref, event, 0, other.ref))
+            self._out.send(other.ref, LinkProposal(self._peer_table.ref, event, 0, one.ref))
         self._out.notify("audit", (tuple((one.ref.id, other.ref.id) for one, other in chosen), len(split)))
 
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.retransmission import Pulling
-from omen.protocol.dissemination.window import NEVER, Carried, Stream
+from omen.protocol.dissemination.retransmission import Retransmission
+from omen.protocol.dissemination.window import NEVER, Stream, TopicWindow
 from omen.protocol.events import Held, NodeId, SetTimer, Time, Topic
 from omen.protocol.messages.overlay import Ref
-from omen.protocol.messages.publications import Announce, Mark, StreamKey, stream_key
+from omen.protocol.messages.publications import Announce, StreamKey, StreamMark, stream_key
 
-News = dict[NodeId, tuple[Ref, dict[Topic, list[Mark]]]]
+News = dict[NodeId, tuple[Ref, dict[Topic, list[StreamMark]]]]
 """What each neighbour is to hear in this round."""
 TIMER = "spread"
 ROUND = (TIMER, "announce")
@@ -26,7 +26,7 @@ SELDOM = 32
 """What nobody answers is repeated ever less often, at last once in so many rounds."""
 
 
-class Comparing:
+class AntiEntropy:
     """`dirty`: the streams in which some neighbour may not be as far as this node, or not know how far it is."""
 
     def __init__(
@@ -34,14 +34,14 @@ class Comparing:
         me: Ref,
         settings: Settings,
         out: Outbox,
-        pulling: Pulling,
-        is_fresh: Callable[[Carried], bool],
-        open_stream: Callable[[Carried, StreamKey, int, int, Time], Stream],
+        retransmission: Retransmission,
+        is_fresh: Callable[[TopicWindow], bool],
+        open_stream: Callable[[TopicWindow, StreamKey, int, int, Time], Stream],
     ) -> None:
         self.me = me
         self._settings = settings
         self._out = out
-        self._pulling = pulling
+        self._retransmission = retransmission
         self._is_fresh = is_fresh
         self._open_stream = open_stream
         self.dirty: list[Stream] = []
@@ -61,9 +61,9 @@ class Comparing:
         if timer is not None:
             self._out.put(timer)
 
-    def compare(self, peer: Ref, topics: Iterable[Carried], now: Time) -> None:
+    def compare(self, peer: Ref, topics: Iterable[TopicWindow], now: Time) -> None:
         """A link for these topics is there, or there again: say everything, and ask for the same."""
-        marks: list[tuple[Topic, tuple[Mark, ...]]] = []
+        marks: list[tuple[Topic, tuple[StreamMark, ...]]] = []
         for carried in topics:
             told = [stream for stream in carried.streams.values() if stream.is_settled]
             if told:
@@ -140,7 +140,9 @@ class Comparing:
                 self._add_mark(stream, ref, news, now)
         return settled
 
-    def hear(self, carried: Carried, sender: NodeId, marks: tuple[Mark, ...], compare: bool, now: Time) -> None:
+    def hear(
+        self, carried: TopicWindow, sender: NodeId, marks: tuple[StreamMark, ...], compare: bool, now: Time
+    ) -> None:
         """A neighbour says how far it is."""
         named = set()
         for mark in marks:
@@ -155,7 +157,7 @@ class Comparing:
                     self.touch(stream)
 
     def _hear_mark(
-        self, carried: Carried, sender: NodeId, key: StreamKey, mark: Mark, compare: bool, now: Time
+        self, carried: TopicWindow, sender: NodeId, key: StreamKey, mark: StreamMark, compare: bool, now: Time
     ) -> None:
         stream = carried.streams.get(key)
         if stream is None or not stream.is_determined:
@@ -178,9 +180,11 @@ class Comparing:
         if stream.is_own:
             self.note_held(stream)
         elif mark.last > stream.last:
-            self._pulling.note_lack(stream, mark.last, now, sender, compare)
+            self._retransmission.note_lack(stream, mark.last, now, sender, compare)
 
-    def _begin(self, carried: Carried, stream: Stream | None, key: StreamKey, mark: Mark, now: Time) -> Stream:
+    def _begin(
+        self, carried: TopicWindow, stream: Stream | None, key: StreamKey, mark: StreamMark, now: Time
+    ) -> Stream:
         """A stream this node knows nothing of: what of it is still to come, what was before its time, what is missing.
 
         A newcomer takes over what is kept, for others may need it from there, but delivers only what comes next. A node
@@ -200,7 +204,7 @@ class Comparing:
             stream.silent_until = max(stream.silent_until, mark.last)
         stream.judge()
         self.touch(stream)
-        self._pulling.flush(stream, now)
+        self._retransmission.flush(stream, now)
         return stream
 
     def note_held(self, stream: Stream) -> None:

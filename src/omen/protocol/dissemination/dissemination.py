@@ -18,11 +18,11 @@ from typing import Any
 from omen.errors import InvalidInput
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.anti_entropy import ROUND, TIMER, Comparing
+from omen.protocol.dissemination.anti_entropy import ROUND, TIMER, AntiEntropy
 from omen.protocol.dissemination.numbering import Numbering
-from omen.protocol.dissemination.retransmission import LACK, Pulling
-from omen.protocol.dissemination.tree import Tree
-from omen.protocol.dissemination.window import OVERHEAD, Carried, Room, Stream
+from omen.protocol.dissemination.retransmission import LACK, Retransmission
+from omen.protocol.dissemination.tree import Plumtree
+from omen.protocol.dissemination.window import OVERHEAD, Stream, TopicWindow, WindowBudget
 from omen.protocol.events import Deliver, Multicast, NodeId, Output, Time, TimerKey, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
@@ -33,7 +33,7 @@ from omen.protocol.messages.publications import (
     Graft,
     Prune,
     Publication,
-    Pull,
+    RetransmissionRequest,
     StreamKey,
     make_publication,
     stream_key,
@@ -61,19 +61,21 @@ class Dissemination:
         self.duplicates = 0
         self.impossible = 0
         self.parked = 0
-        self.carried: dict[Topic, Carried] = {}
-        self._room = Room(self._settings.windows_bytes, self.carried)
+        self.carried: dict[Topic, TopicWindow] = {}
+        self._room = WindowBudget(self._settings.total_window_bytes, self.carried)
         self._streams: dict[StreamKey, Stream] = {}
         self._window_count = self._settings.window_count
         self._window_bytes = self._settings.window_bytes
-        self._pulling = Pulling(self._settings, out, self.carried, self._flush)
-        self._comparing = Comparing(me, self._settings, out, self._pulling, self._is_fresh, self._open_stream)
-        self._behind = self._comparing.behind
-        self._tree = Tree(self._settings, out, self._behind)
+        self._retransmission = Retransmission(self._settings, out, self.carried, self._flush)
+        self._anti_entropy = AntiEntropy(
+            me, self._settings, out, self._retransmission, self._is_fresh, self._open_stream
+        )
+        self._slow = self._anti_entropy.behind
+        self._tree = Plumtree(self._settings, out, self._slow)
         self._neighbours: Neighbours = {}
         self._topics: Iterable[Topic] = ()
         self._wanted: Iterable[Topic] = ()
-        self._unlinked: list[Carried] = []
+        self._unlinked: list[TopicWindow] = []
         self._replays: set[Topic] = set()
         self._numbers = Numbering(self._settings.window_age)
         self._retired: dict[StreamKey, tuple[int, Time]] = {}
@@ -89,16 +91,16 @@ class Dissemination:
 
         Timers may have ended with the former life: they are set again.
         """
-        self._me = self._comparing.me = ref
-        self._comparing.set_timer()
-        self._pulling.set_timer()
+        self._me = self._anti_entropy.me = ref
+        self._anti_entropy.set_timer()
+        self._retransmission.set_timer()
         if self._is_sweeping:
             self._out.set_timer(SWEEP, self._settings.window_age // 6)
 
     @property
     def gaps(self) -> int:
         """How often something was given up."""
-        return self._pulling.gaps
+        return self._retransmission.gaps
 
     def refresh(self, topics: frozenset[Topic], wanted: Iterable[Topic], neighbours: Neighbours, now: Time) -> None:
         """Take in which topics this node carries, which its application wants, who is linked and carries what.
@@ -120,12 +122,12 @@ class Dissemination:
         for topic in sorted(topics):
             carried = self.carried.get(topic)
             if carried is None:
-                carried = self.carried[topic] = Carried(topic, self._settings, topic in wanted, self._room)
+                carried = self.carried[topic] = TopicWindow(topic, self._settings, topic in wanted, self._room)
                 carried.replays = topic in self._replays
                 self._unlinked.append(carried)
             carried.is_wanted = topic in wanted
 
-    def _retire(self, carried: Carried) -> None:
+    def _retire(self, carried: TopicWindow) -> None:
         """A topic given up: should it be taken up again, nothing is delivered twice."""
         self._room.left += carried.limit
         self._replays.discard(carried.topic)
@@ -140,12 +142,12 @@ class Dissemination:
         for peer, (ref, _) in self._neighbours.items():
             if peer not in neighbours or neighbours[peer][0] != ref:
                 lost = True
-                self._behind.discard(peer)
+                self._slow.discard(peer)
                 for carried in self.carried.values():
                     carried.drop_peer(peer)
         for peer in sorted(neighbours):
             ref, theirs = neighbours[peer]
-            new: list[Carried] = []
+            new: list[TopicWindow] = []
             for carried in self.carried.values():
                 if carried.topic in theirs:
                     if peer not in carried.peers:
@@ -154,11 +156,11 @@ class Dissemination:
                 elif peer in carried.peers:
                     lost = True
                     carried.drop_peer(peer)
-            self._comparing.compare(ref, new, now)
+            self._anti_entropy.compare(ref, new, now)
         if lost:
             for stream in self._streams.values():
                 if stream.is_own and stream.held < stream.last:
-                    self._comparing.touch(stream)
+                    self._anti_entropy.touch(stream)
 
     def _note_linked(self, now: Time) -> None:
         for carried in self._unlinked:
@@ -166,14 +168,14 @@ class Dissemination:
                 carried.linked_at = now
         self._unlinked = [carried for carried in self._unlinked if carried.linked_at is None]
 
-    def _is_fresh(self, carried: Carried) -> bool:
+    def _is_fresh(self, carried: TopicWindow) -> bool:
         return carried.linked_at is None and self._is_waiting(carried.topic)
 
     def _settled_before(self, key: StreamKey) -> int:
         """How far this stream was delivered when the topic was carried last."""
         return self._retired.get(key, (0, 0))[0]
 
-    def _open_stream(self, carried: Carried, key: StreamKey, last: int, opened: int, heard: Time) -> Stream:
+    def _open_stream(self, carried: TopicWindow, key: StreamKey, last: int, opened: int, heard: Time) -> Stream:
         """A publisher to keep track of, from `last` on; one that had to make way goes on where it was."""
         stream = carried.parked.pop(key, None)
         if stream is None:
@@ -181,9 +183,9 @@ class Dissemination:
             stream.silent_until = self._settled_before(key)
         if len(carried.streams) >= self._settings.streams:
             self.parked += 1
-            parked = carried.park(self._pulling.lacking)
+            parked = carried.park(self._retransmission.lacking)
             del self._streams[parked.key]
-            self._pulling.lacking.pop(parked, None)
+            self._retransmission.lacking.pop(parked, None)
         self._streams[key] = carried.streams[key] = stream
         if not self._is_sweeping:
             self._is_sweeping = True
@@ -211,7 +213,7 @@ class Dissemination:
         stream.last, stream.heard = sequence, now
         publication = make_publication(key, sequence, payload, opening)
         carried.keep(stream, publication, now)
-        self._comparing.touch(stream)
+        self._anti_entropy.touch(stream)
         to = self._tree.fanout(carried, self._me.id)
         if to:
             self._out.put(Multicast(to, publication))
@@ -251,7 +253,7 @@ class Dissemination:
         if carried.is_wanted:
             outputs.append(Deliver(carried.topic, stream.publisher, stream.incarnation, sequence, frame[HEADER_BYTES:]))
         if not stream.is_dirty:
-            timer = self._comparing.note_change(stream)
+            timer = self._anti_entropy.note_change(stream)
             if timer is not None:
                 outputs.append(timer)
         return outputs
@@ -278,7 +280,7 @@ class Dissemination:
         stream.put_aside(publication)
         self._flush(stream, now)
         if stream.early and not stream.is_own:
-            self._pulling.note_lack(stream, min(stream.early), now)
+            self._retransmission.note_lack(stream, min(stream.early), now)
 
     def _meet(self, publication: Publication, now: Time) -> Stream | None:
         """The first of a run begins a stream; where another does is still to be found out."""
@@ -320,7 +322,7 @@ class Dissemination:
                 said = Deliver(carried.topic, stream.publisher, stream.incarnation, sequence, publication.payload)
                 self._out.put(said)
         if moved:
-            self._comparing.touch(stream)
+            self._anti_entropy.touch(stream)
         stream.judge()
 
     def on_control(self, sender: NodeId, message: Any, now: Time) -> None:
@@ -330,9 +332,9 @@ class Dissemination:
                 for topic, marks in topics:
                     carried = self.carried.get(topic)
                     if carried is not None and sender in carried.peers:
-                        self._comparing.hear(carried, sender, marks, compare, now)
-            case Pull():
-                self._pulling.serve(sender, message, sender in self._behind, now)
+                        self._anti_entropy.hear(carried, sender, marks, compare, now)
+            case RetransmissionRequest():
+                self._retransmission.serve(sender, message, sender in self._slow, now)
             case Prune(topic) | Graft(topic):
                 carried = self.carried.get(topic)
                 if carried is not None and sender in carried.peers:
@@ -340,14 +342,14 @@ class Dissemination:
                         self._tree.on_prune(carried, sender, now)
                     else:
                         carried.make_eager(sender)
-        self._pulling.send_pulls()
+        self._retransmission.send_pulls()
 
     def on_timer(self, key: TimerKey, now: Time) -> None:
         if key == ROUND:
-            self._comparing.announce(now)
+            self._anti_entropy.announce(now)
         elif key == LACK:
-            self._pulling.look_after_all(now)
-            self._pulling.send_pulls()
+            self._retransmission.look_after_all(now)
+            self._retransmission.send_pulls()
         elif key == SWEEP:
             self._sweep(now)
 
@@ -378,19 +380,19 @@ class Dissemination:
             for kept in stream.speak_from(before):
                 self._out.put(Deliver(topic, stream.publisher, stream.incarnation, kept.sequence, kept.payload))
 
-    def on_behind(self, peer: NodeId) -> None:
+    def on_slow(self, peer: NodeId) -> None:
         """No room on this link: what passes meanwhile is found missing when the two compare."""
-        self._behind.add(peer)
+        self._slow.add(peer)
         for carried in self.carried.values():
             carried.fanout.clear()
 
     def on_ready(self, peer: NodeId, now: Time) -> None:
         """Room again."""
-        self._behind.discard(peer)
+        self._slow.discard(peer)
         shared = [carried for carried in self.carried.values() if peer in carried.peers]
         for carried in shared:
             carried.fanout.clear()
             for stream in carried.streams.values():
                 stream.forget_peer(peer)
         if shared:
-            self._comparing.compare(shared[0].peers[peer], shared, now)
+            self._anti_entropy.compare(shared[0].peers[peer], shared, now)

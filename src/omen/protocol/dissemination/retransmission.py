@@ -6,23 +6,27 @@ from collections.abc import Callable, Mapping
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.window import NOBODY, Carried, Stream
+from omen.protocol.dissemination.window import NOBODY, Stream, TopicWindow
 from omen.protocol.events import Gap, NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
-from omen.protocol.messages.publications import Announce, Mark, Pull, stream_key
+from omen.protocol.messages.publications import Announce, RetransmissionRequest, StreamMark, stream_key
 
 LACK = ("spread", "pull")
 FEWEST_EACH = 16
 SILENT_ATTEMPTS = 4
 
-Want = tuple[Topic, NodeId, int, int, int]
+DescriptorRequest = tuple[Topic, NodeId, int, int, int]
 
 
-class Pulling:
+class Retransmission:
     """`lacking`: the streams in which a neighbour is further, or a publication came before an earlier one."""
 
     def __init__(
-        self, settings: Settings, out: Outbox, carried: Mapping[Topic, Carried], flush: Callable[[Stream, Time], None]
+        self,
+        settings: Settings,
+        out: Outbox,
+        carried: Mapping[Topic, TopicWindow],
+        flush: Callable[[Stream, Time], None],
     ) -> None:
         self._settings = settings
         self._out = out
@@ -32,7 +36,7 @@ class Pulling:
         self.gaps = 0
         self._is_armed = False
         self._room = 0
-        self._asked: dict[tuple[NodeId, bool], tuple[Ref, list[Want]]] = {}
+        self._asked: dict[tuple[NodeId, bool], tuple[Ref, list[DescriptorRequest]]] = {}
 
     def note_lack(self, stream: Stream, upto: int, now: Time, by: NodeId = NOBODY, new_link: bool = False) -> None:
         """Somebody has more. What a new link brings is pulled at once, the rest is given time to come by itself.
@@ -42,17 +46,17 @@ class Pulling:
         if stream not in self.lacking:
             stream.want, stream.want_since, stream.attempts = upto, now, 0
             self.lacking[stream] = None
-        if stream.pulling == NOBODY:
+        if stream.retransmission == NOBODY:
             if new_link:
                 self._pull(stream, now)
-        elif stream.pulling == by and stream.last > stream.pulled_from:
+        elif stream.retransmission == by and stream.last > stream.pulled_from:
             self._pull(stream, now)
         self._arm()
 
     def send_pulls(self) -> None:
         """Everything asked of one neighbour goes out as one."""
         for (_, graft), (ref, wants) in self._asked.items():
-            self._out.send(ref, Pull(tuple(wants), graft))
+            self._out.send(ref, RetransmissionRequest(tuple(wants), graft))
         self._asked.clear()
 
     def _arm(self) -> None:
@@ -81,19 +85,19 @@ class Pulling:
                 self._end(stream)
                 return
             stream.want, stream.want_since, stream.attempts = ahead, now, 0
-        has_come = stream.pulling != NOBODY and stream.last > stream.pulled_from
+        has_come = stream.retransmission != NOBODY and stream.last > stream.pulled_from
         due = stream.pulled_at + self._settings.pull_retry if stream.attempts else stream.want_since
         if has_come or now - max(due, stream.want_since + self._settings.graft_delay) >= 0:
             self._pull(stream, now)
 
     def _end(self, stream: Stream) -> None:
         del self.lacking[stream]
-        stream.pulling = NOBODY
+        stream.retransmission = NOBODY
         stream.judge()
 
     def _pull(self, stream: Stream, now: Time) -> None:
         """Ask whoever can give what comes next; if nobody can, whoever has something later."""
-        if stream.pulling != NOBODY and stream.last > stream.pulled_from:
+        if stream.retransmission != NOBODY and stream.last > stream.pulled_from:
             stream.attempts = 0
         carried, needed = stream.carried, stream.last + 1
         peers = sorted(carried.peers)
@@ -108,7 +112,7 @@ class Pulling:
         if not ahead:
             return
         chosen = (able or ahead)[(stream.attempts - 1) % len(able or ahead)]
-        stream.pulling, stream.plain = chosen, False
+        stream.retransmission, stream.plain = chosen, False
         self._ask(stream, chosen, needed)
 
     def _ask(self, stream: Stream, peer: NodeId, needed: int) -> None:
@@ -150,13 +154,13 @@ class Pulling:
                 self._out.put(Gap(carried.topic, stream.publisher, stream.incarnation, first, last))
         stream.last, stream.first = last, until
         stream.attempts = 0
-        stream.pulling = NOBODY
+        stream.retransmission = NOBODY
         self.flush(stream, now)
 
-    def serve(self, sender: NodeId, message: Pull, is_behind: bool, now: Time) -> None:
+    def serve(self, sender: NodeId, message: RetransmissionRequest, is_slow: bool, now: Time) -> None:
         """Send what is asked for, a batch at most, and say how far one is."""
         each = max(FEWEST_EACH, self._settings.batch_count // max(1, len(message.wants)))
-        marks: dict[Topic, list[Mark]] = {}
+        marks: dict[Topic, list[StreamMark]] = {}
         self._room = self._settings.batch_bytes
         ref = None
         for topic, publisher, incarnation, first, last in message.wants:
@@ -169,7 +173,7 @@ class Pulling:
             stream = carried.streams.get(stream_key(topic, publisher, incarnation))
             if stream is None or not stream.is_settled:
                 continue
-            if not is_behind and now - stream.heard < self._settings.window_age:
+            if not is_slow and now - stream.heard < self._settings.window_age:
                 start = max(first, stream.first)
                 self._send_batch(ref, stream, start, min(last or stream.last, stream.last, start + each - 1))
             stream.told[sender] = stream.last

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.window import Carried, Stream
+from omen.protocol.dissemination.window import Stream, TopicWindow
 from omen.protocol.events import NodeId, Time
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Graft, Prune
 
 
-class Tree:
+class Plumtree:
     """Cuts branches that bring everything twice, but never the one by which this node hears the stream it follows."""
 
     def __init__(self, settings: Settings, out: Outbox, behind: set[NodeId]) -> None:
         self._settings = settings
         self._out = out
-        self._behind = behind
+        self._slow = behind
 
-    def fanout(self, carried: Carried, sender: NodeId) -> tuple[NodeId, ...]:
+    def fanout(self, carried: TopicWindow, sender: NodeId) -> tuple[NodeId, ...]:
         """To whom what comes from this one goes on; kept until links, interests or the tree change."""
         to = carried.fanout.get(sender)
         if to is None:
-            to = tuple(sorted(peer for peer in carried.eager if peer != sender and peer not in self._behind))
+            to = tuple(sorted(peer for peer in carried.eager if peer != sender and peer not in self._slow))
             carried.fanout[sender] = to
         return to
 
@@ -40,11 +40,11 @@ class Tree:
             return
         self._cut(carried, ref, now)
 
-    def _cut(self, carried: Carried, ref: Ref, now: Time) -> None:
+    def _cut(self, carried: TopicWindow, ref: Ref, now: Time) -> None:
         carried.pruned_at[ref.id] = now
         self._out.send(ref, Prune(carried.topic))
 
-    def on_prune(self, carried: Carried, sender: NodeId, now: Time) -> None:
+    def on_prune(self, carried: TopicWindow, sender: NodeId, now: Time) -> None:
         """Agreed, unless this is where publications come from."""
         pace = carried.pace(now)
         if pace is not None and pace.parent == sender and not pace.is_own:

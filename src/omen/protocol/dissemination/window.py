@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from omen.protocol.config import Dissemination
 from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
-from omen.protocol.messages.publications import Mark, Publication, StreamKey, read_key
+from omen.protocol.messages.publications import Publication, StreamKey, StreamMark, read_key
 
 OVERHEAD = 300
 """Bytes that keeping one publication costs beside its frame, measured."""
@@ -52,8 +52,8 @@ class Stream:
         "publisher",
         "pulled_at",
         "pulled_from",
-        "pulling",
         "recent",
+        "retransmission",
         "rounds",
         "silent_until",
         "told",
@@ -63,7 +63,7 @@ class Stream:
         "want_since",
     )
 
-    def __init__(self, carried: Carried, key: StreamKey, last: int, opened: int, now: Time) -> None:
+    def __init__(self, carried: TopicWindow, key: StreamKey, last: int, opened: int, now: Time) -> None:
         self.carried = carried
         self.key = key
         _, self.publisher, self.incarnation = read_key(key)
@@ -94,7 +94,7 @@ class Stream:
         self.want = 0
         self.want_since: Time = 0
         self.attempts = 0
-        self.pulling: NodeId = NOBODY
+        self.retransmission: NodeId = NOBODY
         self.pulled_at: Time = 0
         self.pulled_from = 0
 
@@ -117,11 +117,11 @@ class Stream:
 
     def judge(self) -> None:
         """Whether the next in sequence can go straight through."""
-        self.plain = self.is_settled and not self.early and self.pulling == NOBODY
+        self.plain = self.is_settled and not self.early and self.retransmission == NOBODY
 
-    def mark_for(self, peer: NodeId, now: Time) -> Mark:
+    def mark_for(self, peer: NodeId, now: Time) -> StreamMark:
         known = self.known.get(peer)
-        return Mark(
+        return StreamMark(
             self.publisher,
             self.incarnation,
             self.opened,
@@ -144,22 +144,22 @@ class Stream:
         self.told.clear()
         self.early.clear()
         self.early_bytes = 0
-        self.pulling = NOBODY
+        self.retransmission = NOBODY
         self.judge()
 
     def forget_peer(self, peer: NodeId) -> None:
         self.known.pop(peer, None)
         self.told.pop(peer, None)
-        if self.pulling == peer:
+        if self.retransmission == peer:
             self.pulled_at = 0
 
 
-class Room:
+class WindowBudget:
     """The bytes that are `left` for the windows of all topics of a node together. Windows are given some at a time."""
 
     __slots__ = ("_most", "_topics", "left")
 
-    def __init__(self, most: int, topics: Mapping[Topic, Carried]) -> None:
+    def __init__(self, most: int, topics: Mapping[Topic, TopicWindow]) -> None:
         self.left = self._most = most
         self._topics = topics
 
@@ -172,14 +172,14 @@ class Room:
             largest.shrink_to(largest.size - largest.size // 16)
 
 
-class Carried:
+class TopicWindow:
     """One topic. `peers`: the neighbours that want it too. `eager`: those on the tree; the others hear announcements.
 
     `linked_at`: when this node was linked in the topic; None while it waits for that. `limit`: what the window may hold
     in bytes before it has to ask for room.
     """
 
-    def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool, room: Room) -> None:
+    def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool, room: WindowBudget) -> None:
         self.topic = topic
         self.is_wanted = is_wanted
         self.replays = False

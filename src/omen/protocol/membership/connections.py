@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
 from omen.protocol.messages.overlay import Digest, Ref, Status
 from omen.protocol.repair.links import Links
 
 
-class Contacts:
+class Connections:
     """`told`: the digest of this node that others were last told of."""
 
-    def __init__(self, book: Book, ring: Ring, links: Links, out: Outbox) -> None:
-        self._book = book
+    def __init__(self, peer_table: PeerTable, ring: Ring, links: Links, out: Outbox) -> None:
+        self._peer_table = peer_table
         self._ring = ring
         self._links = links
         self._out = out
         self._connected: set[NodeId] = set()
         self._told_successors: tuple[Ref, ...] = ()
         self._told_whom: set[NodeId] = set()
-        self.told = Digest(book.ref, 0, 0)
+        self.told = Digest(peer_table.ref, 0, 0)
 
     def forget(self, node: NodeId) -> None:
         """It is gone: so is the connection."""
@@ -42,7 +42,7 @@ class Contacts:
 
     def tell_status(self) -> None:
         """Successors hear of every change; neighbours of changed successors or topics, to report and link by."""
-        me, successors = self._book.me, self._links.successors
+        me, successors = self._peer_table.me, self._links.successors
         before = self.told
         changed = me.digest is not before
         everyone = successors != self._told_successors or before.topics_version != me.digest.topics_version

@@ -4,7 +4,7 @@ After SWIM (Das, Gupta, Motivala 2002) and Lifeguard (Dadgar, Phillips, Currey 2
 to those it is linked to or stands near on the circle, and they to it: nobody has to ask while all is well. One that is
 silent for longer than it usually is, is asked directly, then through others, then suspected; several who suspect it
 need less time. Whatever is heard of it meanwhile ends the suspicion. One that was declared gone and is not, is told so
-(`Knock`) and begins another life.
+(`FailureNotice`) and begins another life.
 
 Adaptive in two ways. To a slow peer: how long silence may last follows the gaps between its signs of life. To its own
 slowness: a node whose own timer came late, or whose suspicions turn out to be false, gives everybody more time.
@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Randomness, Time
-from omen.protocol.membership.peer_table import Book
-from omen.protocol.messages.overlay import Beat, Ping, PingFor, Pong, Ref
+from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.messages.overlay import Heartbeat, IndirectPing, Ping, Pong, Ref
 
 HEALTH_AT_MOST = 6
 SILENT_PERIODS = 2
@@ -47,11 +47,11 @@ class Peer:
     doubters: set[NodeId] = field(default_factory=set)
 
 
-class Detector:
+class FailureDetector:
     """`gone`: whom this node has just declared gone; the node takes them from there."""
 
-    def __init__(self, book: Book, config: Config, randomness: Randomness, out: Outbox) -> None:
-        self._book = book
+    def __init__(self, peer_table: PeerTable, config: Config, randomness: Randomness, out: Outbox) -> None:
+        self._peer_table = peer_table
         self._config = config
         self._random = randomness
         self._out = out
@@ -129,7 +129,7 @@ class Detector:
             self._excuse_everybody(now)
         elif self.health and not any(peer.state == SUSPECTED for peer in self.peers.values()):
             self.health -= 1
-        beat = Beat(self._book.ref.incarnation)
+        beat = Heartbeat(self._peer_table.ref.incarnation)
         for node in sorted(self.peers):
             peer = self.peers[node]
             self._out.send(peer.ref, beat)
@@ -172,7 +172,7 @@ class Detector:
     def _ping(self, peer: Peer) -> None:
         self._nonce += 1
         peer.nonce = self._nonce
-        self._out.send(peer.ref, Ping(peer.nonce, self._book.ref))
+        self._out.send(peer.ref, Ping(peer.nonce, self._peer_table.ref))
 
     def _doubt(self, peer: Peer, now: Time) -> None:
         """It has not answered: suspect it, ask again and through others, until its time is over."""
@@ -185,25 +185,25 @@ class Detector:
             return
         self._ping(peer)
         for helper in self._helpers(peer):
-            self._out.send(helper, PingFor(peer.nonce, self._book.ref, peer.ref))
+            self._out.send(helper, IndirectPing(peer.nonce, self._peer_table.ref, peer.ref))
         self._out.set_timer(("detect", peer.ref.id, peer.nonce), self._config.heartbeat_period // 2)
 
     def _helpers(self, peer: Peer) -> list[Ref]:
         """A few of those who watch it too, as far as known here, else of those this node watches."""
-        descriptor = self._book.known.get(peer.ref.id)
+        descriptor = self._peer_table.known.get(peer.ref.id)
         near = {ref.id: ref for ref in descriptor.neighbours} if descriptor is not None else {}
-        near.pop(self._book.id, None)
+        near.pop(self._peer_table.id, None)
         wanted = self._config.indirect_probes
         if len(near) < wanted:
             near.update({node: other.ref for node, other in self.peers.items() if other is not peer})
-        nodes = sorted(node for node in near if not self._book.is_dead(near[node]))
+        nodes = sorted(node for node in near if not self._peer_table.is_declared_failed(near[node]))
         chosen = self._random.sample(nodes, wanted) if len(nodes) > wanted else nodes
         return [near[node] for node in chosen]
 
     def on_ping(self, message: Ping) -> None:
-        self._out.send(message.asker, Pong(message.nonce, self._book.ref))
+        self._out.send(message.asker, Pong(message.nonce, self._peer_table.ref))
 
-    def on_ping_for(self, message: PingFor) -> None:
+    def on_ping_for(self, message: IndirectPing) -> None:
         """Ask for somebody else. If this node suspects the same, they confirm each other."""
         peer = self.peers.get(message.target.id)
         if peer is not None and peer.state != QUIET:
@@ -212,7 +212,7 @@ class Detector:
         if len(self._relayed) >= RELAYED_AT_MOST:
             del self._relayed[next(iter(self._relayed))]
         self._relayed[self._nonce] = (message.asker, message.nonce)
-        self._out.send(message.target, Ping(self._nonce, self._book.ref))
+        self._out.send(message.target, Ping(self._nonce, self._peer_table.ref))
 
     def on_pong(self, message: Pong, now: Time) -> bool:
         """An answer, to this node or to one it asked for; whether anybody had asked."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Randomness
-from omen.protocol.membership.peer_sampling import Sampling
-from omen.protocol.membership.peer_table import Book, is_newer
+from omen.protocol.membership.peer_sampling import PeerSampling
+from omen.protocol.membership.peer_table import PeerTable, is_newer
 from omen.protocol.membership.ring import Ring
-from omen.protocol.messages.overlay import Descriptor, Details, Digest, Offer, Ref, Status, Want
+from omen.protocol.messages.overlay import Descriptor, DescriptorRequest, Descriptors, Digest, DigestOffer, Ref, Status
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.views import Views
 
@@ -29,20 +29,20 @@ class Gossip:
 
     def __init__(
         self,
-        book: Book,
+        peer_table: PeerTable,
         ring: Ring,
         views: Views,
         links: Links,
-        sampling: Sampling,
+        peer_sampling: PeerSampling,
         config: Config,
         randomness: Randomness,
         out: Outbox,
     ) -> None:
-        self._book = book
+        self._peer_table = peer_table
         self._ring = ring
         self._views = views
         self._links = links
-        self._sampling = sampling
+        self._peer_sampling = peer_sampling
         self._config = config
         self._random = randomness
         self._out = out
@@ -61,19 +61,19 @@ class Gossip:
         """Once a round: shuffle, swap digests with a peer from ring or view, forget who is of no use."""
         self._views.next_round()
         self._views.select_view()
-        self._sampling.shuffle()
+        self._peer_sampling.shuffle()
         partner = self._choose_partner()
         if partner is not None:
             self.offer(partner)
         self.fetch_predecessors()
         self._look_around()
         if not self._config.global_view:
-            self._book.retain({*self._near, *self._links.links})
+            self._peer_table.retain({*self._near, *self._links.links})
         self.rest = min(2 * self.rest, LONGEST_REST) if self._views.are_ready() else 1
 
     def offer(self, to: Ref) -> None:
         """Open an exchange."""
-        self._out.send(to, Offer(self._buffer(), (), reply=False))
+        self._out.send(to, DigestOffer(self._buffer(), (), reply=False))
 
     def meet(self, ref: Ref) -> None:
         """Somebody on the circle was named."""
@@ -85,11 +85,11 @@ class Gossip:
 
     def _look_around(self) -> None:
         """Everybody of the view and on the ring, and their digests: anew only where something has changed."""
-        stamp = (self._book.version, self._views.version, self._ring.version, self._links.version)
+        stamp = (self._peer_table.version, self._views.version, self._ring.version, self._links.version)
         if stamp == self._kept_at and not self._config.global_view:
             return
         self._kept_at = stamp
-        known, members = self._book.known, self._ring.members
+        known, members = self._peer_table.known, self._ring.members
         view = self._views.get_view()
         self._near = frozenset((*view, *members))
         self._partners = sorted(node for node in view if node in known)
@@ -102,28 +102,28 @@ class Gossip:
         self._look_around()
         ring, view = self._ring.members, self._partners
         if view and (not ring or self._random.randrange(2)):
-            return self._book.known[view[self._random.randrange(len(view))]].digest.ref
+            return self._peer_table.known[view[self._random.randrange(len(view))]].digest.ref
         if ring:
             return ring[sorted(ring)[self._random.randrange(len(ring))]]
-        sample = sorted(self._sampling.view)  # whoever has lost everybody near looks for others among the rest
-        return self._sampling.view[sample[self._random.randrange(len(sample))]][0] if sample else None
+        sample = sorted(self._peer_sampling.view)  # whoever has lost everybody near looks for others among the rest
+        return self._peer_sampling.view[sample[self._random.randrange(len(sample))]][0] if sample else None
 
     def _buffer(self) -> tuple[Digest, ...]:
         """Self, view and random sample (Alg. 3 line 3), each as a digest."""
         self._look_around()
         near = self._near
-        strangers = [Digest(ref, 0, 0) for node, (ref, _) in self._sampling.view.items() if node not in near]
-        return (self._book.me.digest, *self._digests, *strangers)
+        strangers = [Digest(ref, 0, 0) for node, (ref, _) in self._peer_sampling.view.items() if node not in near]
+        return (self._peer_table.me.digest, *self._digests, *strangers)
 
-    def on_offer(self, sender: NodeId, message: Offer) -> None:
+    def on_offer(self, sender: NodeId, message: DigestOffer) -> None:
         want = self._look_through(message.digests)
         reply_to = message.digests[0].ref if message.digests else None
         if reply_to is None or reply_to.id != sender:
             return
         if not message.reply:
-            self._out.send(reply_to, Offer(self._buffer(), tuple(want), reply=True))
+            self._out.send(reply_to, DigestOffer(self._buffer(), tuple(want), reply=True))
         elif want:
-            self._out.send(reply_to, Want(self._book.ref, tuple(want)))
+            self._out.send(reply_to, DescriptorRequest(self._peer_table.ref, tuple(want)))
         self._give(reply_to, message.want)
 
     def _look_through(self, digests: Iterable[Digest]) -> list[NodeId]:
@@ -135,7 +135,7 @@ class Gossip:
         stamp = (self._ring.version, self._links.version, curious)
         if stamp != self._familiar_at or len(self._familiar) > FAMILIAR_AT_MOST:
             self._familiar, self._familiar_at = set(), stamp
-        familiar, ring, known, me = self._familiar, self._ring, self._book.known, self._book.id
+        familiar, ring, known, me = self._familiar, self._ring, self._peer_table.known, self._peer_table.id
         want: list[NodeId] = []
         for digest in [digest for digest in digests if digest not in familiar]:
             ref = digest.ref
@@ -149,28 +149,28 @@ class Gossip:
             useful = node in ring.members or node in self._links.links
             if have is not None:
                 behind = is_newer(digest, have.digest) if useful else _is_worth_asking(digest, have.digest)
-                wanted = behind and not self._book.is_dead(ref)
+                wanted = behind and not self._peer_table.is_declared_failed(ref)
             else:
-                wanted = (useful or (curious and self._views.is_unseen(digest))) and self._book.lacks(digest)
+                wanted = (useful or (curious and self._views.is_unseen(digest))) and self._peer_table.lacks(digest)
             if wanted:
                 want.append(node)
             else:
                 familiar.add(digest)
         return want
 
-    def on_want(self, message: Want) -> None:
+    def on_want(self, message: DescriptorRequest) -> None:
         self._give(message.asker, message.ids)
 
     def _give(self, to: Ref, ids: Iterable[NodeId]) -> None:
-        found = [descriptor for node in dict.fromkeys(ids) if (descriptor := self._book.get(node)) is not None]
+        found = [descriptor for node in dict.fromkeys(ids) if (descriptor := self._peer_table.get(node)) is not None]
         if found:
-            self._out.send(to, Details(tuple(found)))
+            self._out.send(to, Descriptors(tuple(found)))
 
     def learn(self, descriptors: Iterable[Descriptor]) -> None:
         news = []
         for descriptor in descriptors:
             self._look_for_former_life(descriptor.digest.ref)
-            if self._book.learn(descriptor):
+            if self._peer_table.learn(descriptor):
                 news.append(descriptor.digest.ref.id)
             self._views.remember_seen(descriptor.digest)
             self.meet(descriptor.digest.ref)
@@ -180,7 +180,7 @@ class Gossip:
 
     def _look_for_former_life(self, ref: Ref) -> None:
         """A node that is back has been gone: its loss is a loss even if nobody saw it."""
-        known = self._book.known.get(ref.id)
+        known = self._peer_table.known.get(ref.id)
         if known is not None and known.digest.ref.incarnation < ref.incarnation:
             self.on_reborn(known.digest.ref)
         link = self._links.links.get(ref.id)
@@ -189,25 +189,25 @@ class Gossip:
 
     def fetch_predecessors(self) -> None:
         for node in self._ring.get_preds():
-            if node not in self._book.known:
-                self._out.send(self._ring.members[node], Want(self._book.ref, (node,)))
+            if node not in self._peer_table.known:
+                self._out.send(self._ring.members[node], DescriptorRequest(self._peer_table.ref, (node,)))
 
     def on_status(self, sender: NodeId, message: Status) -> None:
         digest = message.digest
-        known = self._book.known.get(digest.ref.id)
+        known = self._peer_table.known.get(digest.ref.id)
         same_topics = known is not None and (known.digest.ref, known.digest.topics_version) == (
             digest.ref,
             digest.topics_version,
         )
         if known is not None and same_topics:
             self.learn((Descriptor(digest, known.topics, message.neighbours),))
-        elif self._book.lacks(digest):
-            self._out.send(digest.ref, Want(self._book.ref, (digest.ref.id,)))
+        elif self._peer_table.lacks(digest):
+            self._out.send(digest.ref, DescriptorRequest(self._peer_table.ref, (digest.ref.id,)))
         link = self._links.links.get(sender)
         if link is not None:
             link.successors = message.successors
         for ref in message.neighbours:
-            if ref.id == self._book.id and ref.incarnation > self._book.ref.incarnation:
+            if ref.id == self._peer_table.id and ref.incarnation > self._peer_table.ref.incarnation:
                 self.on_myself(Digest(ref, 0, 0))  # somebody made it believe in a life that has not begun
 
 

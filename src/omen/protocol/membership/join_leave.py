@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 from omen.protocol.events import NodeId, Time
 from omen.protocol.membership.circle import clockwise
 from omen.protocol.membership.peer_table import is_newer
-from omen.protocol.messages.base import LIVES_AT_MOST
+from omen.protocol.messages.base import INCARNATION_AT_MOST
 from omen.protocol.messages.overlay import (
-    Alive,
-    Arrive,
-    Beat,
     Descriptor,
     Digest,
     EventId,
-    Goodbye,
-    Knock,
+    FailureNotice,
+    Heartbeat,
+    Leaving,
     LinkClose,
     LinkOpen,
     Locate,
     Located,
     Pong,
     Ref,
+    Refutation,
+    RepairRequest,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Membership:
     def join(self) -> None:
         node = self._node
         node.out.set_timer(("join",), node.config.standby_timeout)
-        node.locator.search(node.book.id, ("join",), node.contacts)
+        node.ring_lookup.search(node.peer_table.id, ("join",), node.contacts)
 
     def join_unless_taken_in(self) -> None:
         """Those met on the way in may all be gone before anybody has linked this node: then begin anew."""
@@ -64,7 +64,7 @@ class Membership:
         node = self._node
         for ref in met:
             node.ring.consider(ref)
-            node.sampling.add(ref)
+            node.peer_sampling.add(ref)
         node.gossip.ring_changed = True
         if not node.ring.members:
             return
@@ -74,19 +74,19 @@ class Membership:
 
     def on_locate(self, message: Locate) -> None:
         node = self._node
-        known = [*node.ring.members.values(), *(ref for ref, _ in node.sampling.view.values())]
+        known = [*node.ring.members.values(), *(ref for ref, _ in node.peer_sampling.view.values())]
         after = sorted({ref.id: ref for ref in known}.values(), key=lambda ref: clockwise(message.target, ref.id))
         near = [ref for ref in after if ref.id != message.asker.id][: 2 * node.config.resilience]
         before = [ref for ref in reversed(after) if ref.id != message.asker.id][: node.config.resilience]
         reply = {ref.id: ref for ref in (*near, *before)}
         node.out.send(message.asker, Located(message.nonce, message.target, tuple(reply.values())))
 
-    def on_arrive(self, message: Arrive) -> None:
+    def on_arrive(self, message: RepairRequest) -> None:
         """Only the nearest successor handles it; who knows a nearer one passes it on."""
         node = self._node
         node.gossip.learn((message.descriptor,))
         nearest = node.ring.nearest_successor_of(message.event.node)
-        if nearest != node.book.id:
+        if nearest != node.peer_table.id:
             node.out.send(node.ring.members[nearest], message)
             return
         node.coordinator.on_arrive(message)
@@ -115,13 +115,13 @@ class Membership:
         node = self._node
         told = {**node.ring.members, **{other: link.ref for other, link in node.links.links.items()}}
         for other in sorted(told):
-            node.out.send(told[other], Goodbye(node.ref, handled))
+            node.out.send(told[other], Leaving(node.ref, handled))
 
-    def on_goodbye(self, sender: NodeId, message: Goodbye) -> None:
+    def on_goodbye(self, sender: NodeId, message: Leaving) -> None:
         node = self._node
         if message.handled:
             event = EventId(message.ref.id, message.ref.incarnation, "leave")
-            node.coordinator.docket.remember(event, ())
+            node.coordinator.event_queue.remember(event, ())
             node.links.drop(sender)
         self.lose(message.ref.id, message.ref.incarnation, doubtful=False)
 
@@ -131,7 +131,7 @@ class Membership:
         `doubtful`: it has not said so itself, and may be there after all.
         """
         node = self._node
-        known = node.book.known.get(other)
+        known = node.peer_table.known.get(other)
         link = node.links.links.get(other)
         refs = self._refs(other)
         lives = [ref.incarnation for ref in refs]
@@ -142,8 +142,8 @@ class Membership:
             known = None
         was_predecessor = other in node.views.shadows and other in node.ring.get_preds()
         backups = node.views.backups_of(other) if was_predecessor else []
-        topics = tuple(sorted(node.book.topics_of(other) & node.book.topics_of(node.book.id)))
-        node.book.bury(other, life, node.now)
+        topics = tuple(sorted(node.peer_table.topics_of(other) & node.peer_table.topics_of(node.peer_table.id)))
+        node.peer_table.declare_failed(other, life, node.now)
         if not any(alive > life for alive in lives):
             self._forget(other)
             if refs and doubtful:
@@ -158,7 +158,7 @@ class Membership:
             node.coordinator.on_loss(known, backups)
         node.coordinator.on_node_lost(other, life)
         if link is not None:
-            node.reports.on_neighbour_lost(Ref(other, life, ""), topics, link.successors)
+            node.loss_reports.on_neighbour_lost(Ref(other, life, ""), topics, link.successors)
         node.requests.ask_all_again()
 
     def lose_ref(self, ref: Ref) -> None:
@@ -172,7 +172,7 @@ class Membership:
     def _forget(self, other: NodeId) -> None:
         """Nothing newer is known of a lost node: it has no place here any more."""
         node = self._node
-        node.sampling.drop(other)
+        node.peer_sampling.drop(other)
         self._choose_others(other)
         node.forget_connection(other)
         if node.ring.drop(other):
@@ -186,7 +186,7 @@ class Membership:
     def _tell_ghost(self, ref: Ref, life: int) -> None:
         """If it is there after all it should know; and it is tried again for a while."""
         node = self._node
-        node.out.send(ref, Knock(node.ref, life, final=False))
+        node.out.send(ref, FailureNotice(node.ref, life, final=False))
         if node.config.audit:
             while len(self.remembered) >= GHOSTS_AT_MOST:
                 del self.remembered[next(iter(self.remembered))]
@@ -202,14 +202,14 @@ class Membership:
         due = sorted(other for other, (_, _, at) in self.remembered.items() if at <= now)
         for other in due[:at_once]:
             ref, until, _ = self.remembered[other]
-            node.out.send(ref, Knock(node.ref, ref.incarnation, final=False))
+            node.out.send(ref, FailureNotice(node.ref, ref.incarnation, final=False))
             waited = node.config.lost_memory - (until - now)
             self.remembered[other] = (ref, until, now + max(node.config.audit_period, waited // 2))
 
     def meet_ghost(self, sender: NodeId) -> None:
         """Somebody speaks whose life has ended for this node, and no other is known: one of the two is wrong."""
         node = self._node
-        life, _ = node.book.tombstones[sender]
+        life, _ = node.peer_table.tombstones[sender]
         ref = self.known_ref(sender)
         if ref is not None and ref.incarnation > life:
             return
@@ -220,7 +220,7 @@ class Membership:
         self._knocked[sender] = node.now
         remembered = self.remembered.get(sender)
         address = remembered[0].address if remembered is not None else ""
-        node.out.send(Ref(sender, life, address), Knock(node.ref, life, final=False))
+        node.out.send(Ref(sender, life, address), FailureNotice(node.ref, life, final=False))
 
     def known_ref(self, other: NodeId) -> Ref | None:
         """The latest life of a node that is known here."""
@@ -229,7 +229,11 @@ class Membership:
     def _refs(self, other: NodeId) -> list[Ref]:
         """A node as ring, links and book know it."""
         node = self._node
-        link, known, member = node.links.links.get(other), node.book.known.get(other), node.ring.members.get(other)
+        link, known, member = (
+            node.links.links.get(other),
+            node.peer_table.known.get(other),
+            node.ring.members.get(other),
+        )
         refs = [member] if member is not None else []
         if link is not None:
             refs.append(link.ref)
@@ -237,7 +241,7 @@ class Membership:
             refs.append(known.digest.ref)
         return refs
 
-    def on_knock(self, sender: NodeId, message: Knock) -> None:
+    def on_knock(self, sender: NodeId, message: FailureNotice) -> None:
         """Somebody takes this node for gone. If that has cost it a link, begin another life; else say otherwise."""
         node = self._node
         link = node.links.links.get(sender)
@@ -245,39 +249,41 @@ class Membership:
         if message.life == node.ref.incarnation and (message.final or given_up):
             self.renew(message.life)
             return
-        node.out.send(message.me, Alive(node.ref))
+        node.out.send(message.me, Refutation(node.ref))
         self._take_back(message.me)
 
-    def on_alive(self, message: Alive) -> None:
+    def on_alive(self, message: Refutation) -> None:
         self._take_back(message.me)
 
     def _take_back(self, ref: Ref) -> None:
         """A sign of life from its own mouth: lift the tombstone, take it in again."""
         node = self._node
         self._hear_of_life(ref.id, ref.incarnation)
-        if node.book.is_dead(ref):
+        if node.peer_table.is_declared_failed(ref):
             self._exhume(ref)
-            if len(node.sampling.view) >= node.config.sample_size:
-                node.sampling.drop(max(node.sampling.view, key=lambda other: (node.sampling.view[other][1], other)))
+            if len(node.peer_sampling.view) >= node.config.sample_size:
+                node.peer_sampling.drop(
+                    max(node.peer_sampling.view, key=lambda other: (node.peer_sampling.view[other][1], other))
+                )
             node.gossip.offer(ref)
         self.remembered.pop(ref.id, None)
-        node.sampling.add(ref)
+        node.peer_sampling.add(ref)
         node.gossip.meet(ref)
 
     def _exhume(self, ref: Ref) -> None:
         """What was handled for that life is void: when it ends it is to be mended anew."""
         node = self._node
-        del node.book.tombstones[ref.id]
-        node.coordinator.docket.handled.pop(EventId(ref.id, ref.incarnation, "leave"), None)
+        del node.peer_table.tombstones[ref.id]
+        node.coordinator.event_queue.handled.pop(EventId(ref.id, ref.incarnation, "leave"), None)
 
     def expire(self, now: Time) -> None:
         """Tombstones that have had their time go, and with them what is remembered of the loss."""
         node = self._node
-        for other, (life, until) in list(node.book.tombstones.items()):
+        for other, (life, until) in list(node.peer_table.tombstones.items()):
             if until <= now:
                 self._exhume(Ref(other, life, ""))
 
-    def on_beat(self, sender: NodeId, message: Beat) -> None:
+    def on_beat(self, sender: NodeId, message: Heartbeat) -> None:
         """A beat of another life than the one that is known is news of the loss of that one."""
         self._node.detector.on_beat(sender, self._node.now)
         self._hear_of_life(sender, message.incarnation)
@@ -293,19 +299,19 @@ class Membership:
 
     def hear_of_oneself(self, digest: Digest) -> None:
         """Others know a later life of this node, or later topics, than there is: go beyond, so that they listen."""
-        book = self._node.book
-        mine = book.me.digest
+        peer_table = self._node.peer_table
+        mine = peer_table.me.digest
         if digest.ref.incarnation > mine.ref.incarnation:
             self.renew(digest.ref.incarnation)
         elif digest.ref.incarnation == mine.ref.incarnation and is_newer(digest, mine):
             topics = max(digest.topics_version + 1, mine.topics_version)
             fresh = Digest(mine.ref, topics, max(digest.links_version, mine.links_version) + 1)
-            book.describe(Descriptor(fresh, book.me.topics, book.me.neighbours))
+            peer_table.describe(Descriptor(fresh, peer_table.me.topics, peer_table.me.neighbours))
 
     def renew(self, beyond: int) -> None:
         """Begin another life: goodbye for this one, then join as a newcomer would. One that was leaving is gone."""
         node = self._node
         if node.requests.departing:
             self.say_goodbye(handled=False)
-        elif beyond < LIVES_AT_MOST:
+        elif beyond < INCARNATION_AT_MOST:
             node.next_life = max(beyond, node.ref.incarnation) + 1

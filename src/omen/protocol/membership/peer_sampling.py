@@ -5,15 +5,15 @@ from __future__ import annotations
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Randomness
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import Ref, Shuffle, ShuffleReply
 
 
-class Sampling:
+class PeerSampling:
     """Keeps `view`: place -> (reference, age in rounds)."""
 
-    def __init__(self, book: Book, config: Config, randomness: Randomness, out: Outbox) -> None:
-        self._book = book
+    def __init__(self, peer_table: PeerTable, config: Config, randomness: Randomness, out: Outbox) -> None:
+        self._peer_table = peer_table
         self._config = config
         self._random = randomness
         self._out = out
@@ -22,7 +22,7 @@ class Sampling:
 
     def add(self, ref: Ref) -> None:
         """Take a node in, where there is room or it replaces its own former life."""
-        if ref.id == self._book.id or self._book.is_dead(ref):
+        if ref.id == self._peer_table.id or self._peer_table.is_declared_failed(ref):
             return
         present = self.view.get(ref.id)
         if present is not None:
@@ -43,7 +43,7 @@ class Sampling:
         partner, _ = self.view.pop(oldest)
         entries = self._draw(self._config.shuffle_size - 1)
         self._given_away = [ref.id for ref, _ in entries]
-        self._out.send(partner, Shuffle(((self._book.ref, 0), *entries)))
+        self._out.send(partner, Shuffle(((self._peer_table.ref, 0), *entries)))
 
     def on_shuffle(self, sender: NodeId, message: Shuffle) -> None:
         reply = self._draw(self._config.shuffle_size)
@@ -66,7 +66,7 @@ class Sampling:
         """New entries fill empty places first, then those of entries that were given away."""
         spare = list(given_away)
         for ref, age in entries[: self._config.shuffle_size]:
-            if ref.id == self._book.id or self._book.is_dead(ref):
+            if ref.id == self._peer_table.id or self._peer_table.is_declared_failed(ref):
                 continue
             present = self.view.get(ref.id)
             if present is not None:

@@ -9,7 +9,7 @@ from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 
 
-class Book:
+class PeerTable:
     """Bounded by `retain`: each round whoever is of no use to any part of the node is forgotten.
 
     `version` counts the changes of `known`, for those who keep something made from it.
@@ -38,12 +38,12 @@ class Book:
     def ref(self) -> Ref:
         return self.me.digest.ref
 
-    def is_dead(self, ref: Ref) -> bool:
+    def is_declared_failed(self, ref: Ref) -> bool:
         """Whether this life of the node is known to have ended."""
         buried = self.tombstones.get(ref.id)
         return buried is not None and ref.incarnation <= buried[0]
 
-    def bury(self, node: NodeId, incarnation: int, now: Time) -> None:
+    def declare_failed(self, node: NodeId, incarnation: int, now: Time) -> None:
         """Remember that this life of a node has ended, and forget what was known of it."""
         before = self.tombstones.get(node)
         if before is None or before[0] < incarnation:
@@ -60,7 +60,7 @@ class Book:
     def learn(self, descriptor: Descriptor) -> bool:
         """Take in a descriptor where it is newer; whether the node's topics were news."""
         ref = descriptor.digest.ref
-        if ref.id == self.id or self.is_dead(ref):
+        if ref.id == self.id or self.is_declared_failed(ref):
             return False
         known = self.known.get(ref.id)
         if known is not None and not is_newer(descriptor.digest, known.digest):
@@ -74,7 +74,7 @@ class Book:
 
     def lacks(self, digest: Digest) -> bool:
         """Whether the descriptor behind a digest would be news."""
-        if digest.ref.id == self.id or self.is_dead(digest.ref):
+        if digest.ref.id == self.id or self.is_declared_failed(digest.ref):
             return False
         known = self.known.get(digest.ref.id)
         return known is None or is_newer(digest, known.digest)

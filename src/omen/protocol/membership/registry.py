@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from omen.protocol.events import NodeId, Time, Topic
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import Descriptor
 
 
@@ -39,7 +39,7 @@ class Registry:
             self.log.append(node)
 
 
-class SharedBook(Book):
+class SharedPeerTable(PeerTable):
     """A node's book that holds what the registry holds. Only the tombstones are its own."""
 
     def __init__(self, me: Descriptor, tombstone_life: Time, registry: Registry) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from omen.protocol.config import Config
 from omen.protocol.events import NodeId
 from omen.protocol.membership.circle import SPACE, clockwise, nearest_after, nearest_before
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import Ref
 
 SPARE = 2  # kept beyond L on either side, so that a loss is filled at once
@@ -14,10 +14,10 @@ SPARE = 2  # kept beyond L on either side, so that a loss is filled at once
 class Ring:
     """Keeps `members`, the references of the nodes nearest on either side; `version` counts their changes."""
 
-    def __init__(self, book: Book, config: Config) -> None:
-        self._book = book
+    def __init__(self, peer_table: PeerTable, config: Config) -> None:
+        self._peer_table = peer_table
         self._config = config
-        self._me = book.id
+        self._me = peer_table.id
         self._reach_ahead = self._reach_behind = SPACE
         self.members: dict[NodeId, Ref] = {}
         self.predecessors: list[NodeId] = []
@@ -26,7 +26,7 @@ class Ring:
 
     def consider(self, ref: Ref) -> bool:
         """Take in a node if it stands nearer than one that is kept; whether anything changed."""
-        if not self.reaches(ref.id) or ref.id == self._me or self._book.is_dead(ref):
+        if not self.reaches(ref.id) or ref.id == self._me or self._peer_table.is_declared_failed(ref):
             return False
         present = self.members.get(ref.id)
         if present is not None:
@@ -62,28 +62,28 @@ class Ring:
 
     def is_coordinator(self, node: NodeId) -> bool:
         """Whether no live node stands between that node and this one (Alg. 6)."""
-        return self.nearest_successor_of(node) == self._book.id
+        return self.nearest_successor_of(node) == self._peer_table.id
 
     def is_in_pred_range(self, node: NodeId) -> bool:
         """Whether fewer than L live nodes stand between that node and this one (Alg. 6)."""
-        reach = clockwise(node, self._book.id)
+        reach = clockwise(node, self._peer_table.id)
         between = sum(1 for member in self.members if member != node and 0 < clockwise(node, member) < reach)
         return between < self._config.resilience
 
     def nearest_successor_of(self, place: NodeId) -> NodeId:
         """Of all this node knows on the circle, itself included, the first after a place."""
-        me = self._book.id
+        me = self._peer_table.id
         others = (member for member in (*self.members, me) if member != place)
         return min(others, key=lambda member: clockwise(place, member), default=me)
 
     def succ_range(self, place: NodeId) -> list[NodeId]:
         """The first L nodes after a place, as far as known here."""
-        return nearest_after(place, (*self.members, self._book.id), self._config.resilience)
+        return nearest_after(place, (*self.members, self._peer_table.id), self._config.resilience)
 
     def _arrange(self) -> None:
         self.version += 1
         room = self._config.resilience + SPARE
-        me = self._book.id
+        me = self._peer_table.id
         self.predecessors = nearest_before(me, self.members, room)
         self.successors = nearest_after(me, self.members, room)
         kept = {*self.predecessors, *self.successors}

@@ -9,7 +9,7 @@ from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId
 from omen.protocol.membership.circle import clockwise
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import Locate, Located, Ref
 
 
@@ -25,14 +25,14 @@ class Search:
     answered: set[NodeId] = field(default_factory=set)
 
 
-class Locator:
+class RingLookup:
     """Runs searches; a finished one is returned as (purpose, successor or None, everyone met on the way).
 
     Nobody is met where nobody answers.
     """
 
-    def __init__(self, book: Book, config: Config, out: Outbox) -> None:
-        self._book = book
+    def __init__(self, peer_table: PeerTable, config: Config, out: Outbox) -> None:
+        self._peer_table = peer_table
         self._config = config
         self._out = out
         self._searches: dict[int, Search] = {}
@@ -46,7 +46,7 @@ class Locator:
     def search(self, target: NodeId, purpose: object, known: Iterable[Ref]) -> None:
         """Ask around for the node that follows `target`; `known` is where to begin."""
         self._next += 1
-        candidates = {ref.id: ref for ref in known if ref.id not in (target, self._book.id)}
+        candidates = {ref.id: ref for ref in known if ref.id not in (target, self._peer_table.id)}
         self._searches[self._next] = Search(target, purpose, candidates)
         self._ask(self._next)
 
@@ -56,7 +56,7 @@ class Locator:
             return None
         search.answered.add(sender)
         for ref in message.nodes:
-            if ref.id not in (search.target, self._book.id) and not self._book.is_dead(ref):
+            if ref.id not in (search.target, self._peer_table.id) and not self._peer_table.is_declared_failed(ref):
                 search.candidates.setdefault(ref.id, ref)
         return self._advance(message.nonce)
 
@@ -89,5 +89,5 @@ class Locator:
         if best is None:
             return
         search.asked.add(best.id)
-        self._out.send(best, Locate(self._book.ref, nonce, search.target))
+        self._out.send(best, Locate(self._peer_table.ref, nonce, search.target))
         self._out.set_timer(("locate", nonce, best.id), self._config.answer_timeout * 2)

@@ -7,12 +7,12 @@ from typing import Annotated
 import msgspec
 
 NUMBER_AT_MOST = 1 << 48  # versions and counts: far from where a sum would no longer fit into the wire form
-LIVES_AT_MOST = (1 << 32) - 1  # as much room as a publication has for it
+INCARNATION_AT_MOST = (1 << 32) - 1  # as much room as a publication has for it
 
 Place = Annotated[int, msgspec.Meta(ge=0)]
 """A node's or a topic's place on the circle; the wire form ends at 64 bits."""
 Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_AT_MOST)]
-Life = Annotated[int, msgspec.Meta(ge=0, le=LIVES_AT_MOST)]
+Incarnation = Annotated[int, msgspec.Meta(ge=0, le=INCARNATION_AT_MOST)]
 """Which life of a node: a count of its starts, or the second of its start."""
 Text = Annotated[str, msgspec.Meta(max_length=256)]
 
@@ -21,7 +21,7 @@ class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How to reach a node, and which of its lives is meant."""
 
     id: Place
-    incarnation: Life
+    incarnation: Incarnation
     address: Text
 
 
@@ -45,7 +45,7 @@ class EventId(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False
     """A simple churn event (omen 5): which node, in which life, did what."""
 
     node: Place
-    incarnation: Life
+    incarnation: Incarnation
     kind: Text  # "leave", "join", "add" or "drop"; "audit" for links that no event has led to
     version: Number = 0
 

@@ -6,42 +6,42 @@ from typing import Any
 
 import msgspec
 
-from omen.protocol.messages.base import Descriptor, Digest, EventId, Life, Message, Number, Place, Ref
+from omen.protocol.messages.base import Descriptor, Digest, EventId, Incarnation, Message, Number, Place, Ref
 from omen.protocol.messages.upkeep import (
-    Alive,
-    AskPieces,
-    Beat,
-    Buckets,
-    Check,
-    Knock,
-    Labels,
-    Pieces,
-    PiecesLed,
-    PiecesSeen,
+    FailureNotice,
+    Heartbeat,
+    IndirectPing,
+    LabelBuckets,
+    LabelDigest,
+    LabelUpdate,
+    PieceQuery,
+    PieceReply,
+    PieceReport,
+    PieceReportAck,
     Ping,
-    PingFor,
     Pong,
+    Refutation,
 )
 
 __all__ = [
-    "Alive",
-    "AskPieces",
-    "Beat",
-    "Buckets",
-    "Check",
     "Descriptor",
     "Digest",
     "EventId",
-    "Knock",
-    "Labels",
+    "FailureNotice",
+    "Heartbeat",
+    "IndirectPing",
+    "LabelBuckets",
+    "LabelDigest",
+    "LabelUpdate",
     "Message",
-    "Pieces",
-    "PiecesLed",
-    "PiecesSeen",
+    "PieceQuery",
+    "PieceReply",
+    "PieceReport",
+    "PieceReportAck",
     "Ping",
-    "PingFor",
     "Pong",
     "Ref",
+    "Refutation",
 ]
 
 
@@ -53,7 +53,7 @@ class ShuffleReply(Message, frozen=True, array_like=True, tag=2):
     entries: tuple[tuple[Ref, Number], ...]
 
 
-class Offer(Message, frozen=True, array_like=True, tag=3):
+class DigestOffer(Message, frozen=True, array_like=True, tag=3):
     """T-Man's buffer as digests (Alg. 3 line 3); `want` asks for the descriptors behind digests seen before."""
 
     digests: tuple[Digest, ...]
@@ -61,11 +61,11 @@ class Offer(Message, frozen=True, array_like=True, tag=3):
     reply: bool
 
 
-class Details(Message, frozen=True, array_like=True, tag=4):
+class Descriptors(Message, frozen=True, array_like=True, tag=4):
     descriptors: tuple[Descriptor, ...]
 
 
-class Want(Message, frozen=True, array_like=True, tag=5):
+class DescriptorRequest(Message, frozen=True, array_like=True, tag=5):
     asker: Ref
     ids: tuple[Place, ...]
 
@@ -107,10 +107,10 @@ class LinkSeen(Message, frozen=True, array_like=True, tag=12):
 
 
 class LinkClose(Message, frozen=True, array_like=True, tag=13):
-    incarnation: Life
+    incarnation: Incarnation
 
 
-class Report(Message, frozen=True, array_like=True, tag=20):
+class LossReport(Message, frozen=True, array_like=True, tag=20):
     """A former neighbour of a lost node names itself to the coordinator."""
 
     event: EventId
@@ -118,11 +118,11 @@ class Report(Message, frozen=True, array_like=True, tag=20):
     topics: tuple[Place, ...]
 
 
-class Reported(Message, frozen=True, array_like=True, tag=21):
+class LossReportAck(Message, frozen=True, array_like=True, tag=21):
     event: EventId
 
 
-class Ask(Message, frozen=True, array_like=True, tag=22):
+class ShadowQuery(Message, frozen=True, array_like=True, tag=22):
     """The coordinator asks a member of the shadow set what it and its neighbours have of these topics.
 
     `lost` are gone; `fading` still are there, but about to leave or to give these topics up.
@@ -136,7 +136,7 @@ class Ask(Message, frozen=True, array_like=True, tag=22):
     fading: tuple[Place, ...]
 
 
-class Answer(Message, frozen=True, array_like=True, tag=23):
+class ShadowReply(Message, frozen=True, array_like=True, tag=23):
     """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a loss.
 
     `unsettled`: those of `mine` in which this node waits to be linked itself. `leaving`: do not count on it.
@@ -156,7 +156,7 @@ class Answer(Message, frozen=True, array_like=True, tag=23):
     spare: tuple[Place, ...] = ()
 
 
-class Inquire(Message, frozen=True, array_like=True, tag=24):
+class LinkedLossQuery(Message, frozen=True, array_like=True, tag=24):
     """One coordinator asks another for the former neighbours of a loss that was linked to its own."""
 
     asker: Ref
@@ -166,7 +166,7 @@ class Inquire(Message, frozen=True, array_like=True, tag=24):
     topics: tuple[Place, ...]
 
 
-class Inherit(Message, frozen=True, array_like=True, tag=25):
+class LinkedLossReply(Message, frozen=True, array_like=True, tag=25):
     """The answer: bring these in, or (`lead` false) wait, for the other event comes first."""
 
     event: EventId
@@ -177,14 +177,14 @@ class Inherit(Message, frozen=True, array_like=True, tag=25):
     topics: tuple[Place, ...]
 
 
-class Propose(Message, frozen=True, array_like=True, tag=26):
+class LinkProposal(Message, frozen=True, array_like=True, tag=26):
     asker: Ref
     event: EventId
     attempt: Number
     other: Ref
 
 
-class Confirmed(Message, frozen=True, array_like=True, tag=27):
+class LinkConfirmed(Message, frozen=True, array_like=True, tag=27):
     """A proposed link is up; `topics_version` shows whether the answer it was planned on still holds."""
 
     event: EventId
@@ -197,10 +197,10 @@ class Handled(Message, frozen=True, array_like=True, tag=28):
     """`mended`: the former neighbours that were heard, for those who would take over if another one turned up."""
 
     event: EventId
-    mended: tuple[Ref, ...] = ()
+    repaired: tuple[Ref, ...] = ()
 
 
-class Arrive(Message, frozen=True, array_like=True, tag=30):
+class RepairRequest(Message, frozen=True, array_like=True, tag=30):
     """A newcomer, or a node with new topics, asks its successor to link it."""
 
     event: EventId
@@ -209,7 +209,7 @@ class Arrive(Message, frozen=True, array_like=True, tag=30):
     dropped: tuple[Place, ...]
 
 
-class Walk(Message, frozen=True, array_like=True, tag=31):
+class RingWalk(Message, frozen=True, array_like=True, tag=31):
     """Walks the circle in steps of L for subscribers nobody nearer knows; each node met speaks for L predecessors."""
 
     event: EventId
@@ -219,26 +219,26 @@ class Walk(Message, frozen=True, array_like=True, tag=31):
     skip: tuple[Place, ...]
 
 
-class Found(Message, frozen=True, array_like=True, tag=32):
+class RingWalkReply(Message, frozen=True, array_like=True, tag=32):
     event: EventId
     descriptors: tuple[Descriptor, ...]
 
 
-class Goodbye(Message, frozen=True, array_like=True, tag=33):
+class Leaving(Message, frozen=True, array_like=True, tag=33):
     """`handled`: the gap has been mended already."""
 
     ref: Ref
     handled: bool
 
 
-class Relay(Message, frozen=True, array_like=True, tag=50):
+class RelayedQuery(Message, frozen=True, array_like=True, tag=50):
     """Pass this question on to these neighbours: they stand further off than the asker knows its way."""
 
-    ask: Ask
+    ask: ShadowQuery
     to: tuple[Place, ...]
 
 
-class Spare(Message, frozen=True, array_like=True, tag=51):
+class PruneHint(Message, frozen=True, array_like=True, tag=51):
     """The coordinator of a finished repair asks one end of a link whether the link can go."""
 
     asker: Ref
@@ -246,7 +246,7 @@ class Spare(Message, frozen=True, array_like=True, tag=51):
     other: Place
 
 
-class Probe(Message, frozen=True, array_like=True, tag=52):
+class PathProbe(Message, frozen=True, array_like=True, tag=52):
     """Looks for a way from `origin` to `target` in each of these topics that does not use the link between them."""
 
     origin: Place
@@ -256,7 +256,7 @@ class Probe(Message, frozen=True, array_like=True, tag=52):
     topics: tuple[Place, ...]
 
 
-class Trail(Message, frozen=True, array_like=True, tag=53):
+class PathReply(Message, frozen=True, array_like=True, tag=53):
     """Goes back the way a probe came: whoever passes it on keeps the links of that way for a while."""
 
     origin: Place
@@ -265,7 +265,7 @@ class Trail(Message, frozen=True, array_like=True, tag=53):
     topics: tuple[Place, ...]
 
 
-class Yield(Message, frozen=True, array_like=True, tag=54):
+class PruneRequest(Message, frozen=True, array_like=True, tag=54):
     """A way round is found and kept: do you agree to take our link down? Versions: mine and yours, as I know them."""
 
     nonce: Number
@@ -275,15 +275,15 @@ class Yield(Message, frozen=True, array_like=True, tag=54):
     yours: Number
 
 
-class Yielded(Message, frozen=True, array_like=True, tag=55):
-    """The answer. A node that agreed counts on the link no more, and repeats this until it hears `Settled`."""
+class PruneReply(Message, frozen=True, array_like=True, tag=55):
+    """The answer. A node that agreed counts on the link no more, and repeats this until it hears `PruneDone`."""
 
     me: Ref
     nonce: Number
     agreed: bool
 
 
-class Settled(Message, frozen=True, array_like=True, tag=56):
+class PruneDone(Message, frozen=True, array_like=True, tag=56):
     """What became of the link."""
 
     nonce: Number
@@ -293,9 +293,9 @@ class Settled(Message, frozen=True, array_like=True, tag=56):
 AnyMessage = (
     Shuffle
     | ShuffleReply
-    | Offer
-    | Details
-    | Want
+    | DigestOffer
+    | Descriptors
+    | DescriptorRequest
     | Locate
     | Located
     | Status
@@ -303,39 +303,39 @@ AnyMessage = (
     | LinkOk
     | LinkSeen
     | LinkClose
-    | Report
-    | Reported
-    | Ask
-    | Answer
-    | Inquire
-    | Inherit
-    | Propose
-    | Confirmed
+    | LossReport
+    | LossReportAck
+    | ShadowQuery
+    | ShadowReply
+    | LinkedLossQuery
+    | LinkedLossReply
+    | LinkProposal
+    | LinkConfirmed
     | Handled
-    | Arrive
-    | Walk
-    | Found
-    | Goodbye
-    | Relay
-    | Spare
-    | Probe
-    | Trail
-    | Yield
-    | Yielded
-    | Settled
+    | RepairRequest
+    | RingWalk
+    | RingWalkReply
+    | Leaving
+    | RelayedQuery
+    | PruneHint
+    | PathProbe
+    | PathReply
+    | PruneRequest
+    | PruneReply
+    | PruneDone
     | Ping
     | Pong
-    | Beat
-    | PingFor
-    | Knock
-    | Alive
-    | Check
-    | Buckets
-    | Labels
-    | Pieces
-    | PiecesSeen
-    | AskPieces
-    | PiecesLed
+    | Heartbeat
+    | IndirectPing
+    | FailureNotice
+    | Refutation
+    | LabelDigest
+    | LabelBuckets
+    | LabelUpdate
+    | PieceReport
+    | PieceReportAck
+    | PieceQuery
+    | PieceReply
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from omen.protocol.events import NodeId, Topic
-from omen.protocol.messages.base import Life, Place
+from omen.protocol.messages.base import Incarnation, Place
 from omen.protocol.messages.overlay import Message
 
 PLAIN, OPENING = 1, 2
@@ -80,7 +80,7 @@ def parse_publication(frame: bytes) -> Publication:
     return Publication(key, sequence, frame)
 
 
-class Mark(msgspec.Struct, frozen=True, array_like=True):
+class StreamMark(msgspec.Struct, frozen=True, array_like=True):
     """What a node has of one stream: `first` to `last` without a hole, and everything before it is settled.
 
     `opened`: where the present run began. `yours`: how far the addressee is, as the sender knows (-1: does not know).
@@ -88,7 +88,7 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
     """
 
     publisher: Place
-    incarnation: Life
+    incarnation: Incarnation
     opened: Sequence
     first: Sequence
     last: Sequence
@@ -99,14 +99,14 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
 class Announce(Message, frozen=True, array_like=True, tag=1):
     """How far the sender is, for each topic in the streams named. `compare`: these are all, and say the same."""
 
-    topics: tuple[tuple[Place, tuple[Mark, ...]], ...]
+    topics: tuple[tuple[Place, tuple[StreamMark, ...]], ...]
     compare: bool = False
 
 
-class Pull(Message, frozen=True, array_like=True, tag=2):
+class RetransmissionRequest(Message, frozen=True, array_like=True, tag=2):
     """Send these (topic, publisher, incarnation, first, last; last 0: up to the newest). `graft`: and what follows."""
 
-    wants: tuple[tuple[Place, Place, Life, Sequence, Sequence], ...]
+    wants: tuple[tuple[Place, Place, Incarnation, Sequence, Sequence], ...]
     graft: bool = False
 
 
@@ -122,7 +122,7 @@ class Graft(Message, frozen=True, array_like=True, tag=4):
     topic: Place
 
 
-Control = Announce | Pull | Prune | Graft
+Control = Announce | RetransmissionRequest | Prune | Graft
 
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Control)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omen.protocol.messages.base import Life, Message, Number, Place, Ref
+from omen.protocol.messages.base import Incarnation, Message, Number, Place, Ref
 
 
 class Ping(Message, frozen=True, array_like=True, tag=34):
@@ -17,13 +17,13 @@ class Pong(Message, frozen=True, array_like=True, tag=35):
     me: Ref
 
 
-class Beat(Message, frozen=True, array_like=True, tag=36):
+class Heartbeat(Message, frozen=True, array_like=True, tag=36):
     """I am here, in this life."""
 
-    incarnation: Life
+    incarnation: Incarnation
 
 
-class PingFor(Message, frozen=True, array_like=True, tag=37):
+class IndirectPing(Message, frozen=True, array_like=True, tag=37):
     """Ask `target` for me whether it is there: I do not hear it, and suspect that it is gone."""
 
     nonce: Number
@@ -31,41 +31,41 @@ class PingFor(Message, frozen=True, array_like=True, tag=37):
     target: Ref
 
 
-class Knock(Message, frozen=True, array_like=True, tag=38):
+class FailureNotice(Message, frozen=True, array_like=True, tag=38):
     """I hold that your life `life` has ended. `final`: its gap is being mended, so if you are there, begin another."""
 
     me: Ref
-    life: Life
+    life: Incarnation
     final: bool
 
 
-class Alive(Message, frozen=True, array_like=True, tag=39):
+class Refutation(Message, frozen=True, array_like=True, tag=39):
     """To whoever holds otherwise."""
 
     me: Ref
 
 
-class Check(Message, frozen=True, array_like=True, tag=60):
+class LabelDigest(Message, frozen=True, array_like=True, tag=60):
     """One a link and a period: a digest of the labels of all topics we share, and what topics I have by version."""
 
     digest: Place
-    incarnation: Life
+    incarnation: Incarnation
     topics_version: Number
 
 
-class Buckets(Message, frozen=True, array_like=True, tag=61):
+class LabelBuckets(Message, frozen=True, array_like=True, tag=61):
     """Our digests differ and we share many topics: a digest for each bucket of them, to see where."""
 
     digests: tuple[Place, ...]
 
 
-class Labels(Message, frozen=True, array_like=True, tag=62):
+class LabelUpdate(Message, frozen=True, array_like=True, tag=62):
     """The piece I am in, by topic: (sequence, leader, topics)."""
 
     pieces: tuple[tuple[Number, Place, tuple[Place, ...]], ...]
 
 
-class Pieces(Message, frozen=True, array_like=True, tag=63):
+class PieceReport(Message, frozen=True, array_like=True, tag=63):
     """A leader to a rendezvous: these are the pieces I lead. Without `topics`: the same as before, if you agree."""
 
     me: Ref
@@ -73,7 +73,7 @@ class Pieces(Message, frozen=True, array_like=True, tag=63):
     topics: tuple[Place, ...] | None
 
 
-class PiecesSeen(Message, frozen=True, array_like=True, tag=64):
+class PieceReportAck(Message, frozen=True, array_like=True, tag=64):
     """A rendezvous to a leader. `digest`: of what it has now. It answers for the places after `start` up to its own."""
 
     me: Ref
@@ -81,7 +81,7 @@ class PiecesSeen(Message, frozen=True, array_like=True, tag=64):
     start: Place
 
 
-class AskPieces(Message, frozen=True, array_like=True, tag=65):
+class PieceQuery(Message, frozen=True, array_like=True, tag=65):
     """A rendezvous sees two pieces of these topics: do you still lead one?"""
 
     asker: Ref
@@ -89,7 +89,7 @@ class AskPieces(Message, frozen=True, array_like=True, tag=65):
     topics: tuple[Place, ...]
 
 
-class PiecesLed(Message, frozen=True, array_like=True, tag=66):
+class PieceReply(Message, frozen=True, array_like=True, tag=66):
     """`led`: bits over the topics asked. `near`: other topics of mine whose pieces changed lately, with a hash of the
     label. `hands`: members of these pieces to link through, (who, degree, bits over the topics asked and those near).
     """
@@ -101,6 +101,6 @@ class PiecesLed(Message, frozen=True, array_like=True, tag=66):
     hands: tuple[tuple[Ref, Number, bytes], ...]
 
 
-WATCHING = ("Ping", "Pong", "Beat", "PingFor", "Knock", "Alive")
-AUDITING = ("Check", "Buckets", "Labels", "Pieces", "PiecesSeen", "AskPieces", "PiecesLed")
+FAILURE_DETECTION = ("Ping", "Pong", "Heartbeat", "IndirectPing", "FailureNotice", "Refutation")
+AUDIT = ("LabelDigest", "LabelBuckets", "LabelUpdate", "PieceReport", "PieceReportAck", "PieceQuery", "PieceReply")
 """Kinds that are counted apart: seeing who is there, and whether topics are whole."""

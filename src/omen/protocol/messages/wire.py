@@ -24,13 +24,13 @@ from omen.protocol.messages.publications import (
     Graft,
     Prune,
     Publication,
-    Pull,
+    RetransmissionRequest,
     decode_control,
     parse_publication,
 )
 
 OTHER, CONTROL = 0, 3
-_CONTROLS = frozenset({Announce, Pull, Prune, Graft})
+_CONTROLS = frozenset({Announce, RetransmissionRequest, Prune, Graft})
 
 
 def encode(message: Message) -> bytes:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import Engine, NodeId, Randomness
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import Locator
+from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.overlay import (
-    Arrive,
     Descriptor,
     EventId,
+    FailureNotice,
     Handled,
-    Inherit,
-    Inquire,
-    Knock,
+    LinkedLossQuery,
+    LinkedLossReply,
+    LossReport,
+    LossReportAck,
+    PruneHint,
     Ref,
-    Report,
-    Reported,
-    Spare,
+    RepairRequest,
 )
-from omen.protocol.repair.event_queue import Case, Docket
+from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.repair import Repairer
-from omen.protocol.repair.shadow_set import Loss, Mending
+from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
 
 
@@ -32,34 +32,36 @@ class Coordinator:
 
     def __init__(
         self,
-        book: Book,
+        peer_table: PeerTable,
         ring: Ring,
         views: Views,
-        locator: Locator,
+        ring_lookup: RingLookup,
         config: Config,
         randomness: Randomness,
         engine: Engine,
         out: Outbox,
     ) -> None:
-        self._book = book
+        self._peer_table = peer_table
         self._ring = ring
         self._views = views
         self._config = config
         self._out = out
-        self.docket = Docket()
-        self.repairer = Repairer(book, ring, views, locator, self.docket, config, randomness, engine, out, self)
+        self.event_queue = EventQueue()
+        self.repairer = Repairer(
+            peer_table, ring, views, ring_lookup, self.event_queue, config, randomness, engine, out, self
+        )
 
     def pinned(self) -> list[NodeId]:
         """Lost nodes whose backups must be kept until their event is handled."""
-        return [event.node for event in self.docket.cases if event.kind == "leave"]
+        return [event.node for event in self.event_queue.cases if event.kind == "leave"]
 
     def on_loss(self, descriptor: Descriptor, backups: list[Ref]) -> None:
         """A predecessor went; this is all that was kept for it."""
         ref = descriptor.digest.ref
         event = EventId(ref.id, ref.incarnation, "leave")
-        if event in self.docket.handled:
+        if event in self.event_queue.handled:
             return
-        loss = self.docket.case(event).loss
+        loss = self.event_queue.case(event).loss
         loss.topics.update(descriptor.topics)
         loss.neighbours.update({other.id: other for other in descriptor.neighbours})
         loss.backups.update({other.id: other for other in backups})
@@ -74,20 +76,20 @@ class Coordinator:
 
     def take_over(self, node: NodeId) -> None:
         """What the lost node was to do falls to its successor, and comes before its own loss (Alg. 5 lines 2-4)."""
-        for event in [event for event, coordinator in self.docket.standby.items() if coordinator == node]:
+        for event in [event for event, coordinator in self.event_queue.standby.items() if coordinator == node]:
             self.handle_churn_event(event)
 
     def on_node_lost(self, node: NodeId, life: int) -> None:
         self.repairer.on_node_lost(node, life)
 
-    def on_arrive(self, message: Arrive) -> None:
+    def on_arrive(self, message: RepairRequest) -> None:
         """A live node asks: link me (join, add), or mend the topics I gave up (drop), or the gap I leave (leave)."""
         event = message.event
         ref = message.descriptor.digest.ref
-        if event in self.docket.handled:
-            self._out.send(ref, Handled(event, tuple(self.docket.handled[event].values())))
+        if event in self.event_queue.handled:
+            self._out.send(ref, Handled(event, tuple(self.event_queue.handled[event].values())))
             return
-        case = self.docket.case(event)
+        case = self.event_queue.case(event)
         case.client = ref
         if event.kind in ("join", "add"):
             case.centre = message.descriptor
@@ -98,35 +100,35 @@ class Coordinator:
             case.loss.backups.update({other.id: other for other in self._views.backups_of(event.node)})
         self._enqueue(event)
 
-    def on_report(self, message: Report) -> None:
+    def on_report(self, message: LossReport) -> None:
         """A former neighbour of a lost node names itself: pass it on, or take it in."""
         event, reporter = message.event, message.reporter
         nearest = self._ring.nearest_successor_of(event.node)
-        if nearest != self._book.id:
+        if nearest != self._peer_table.id:
             self._out.send(self._ring.members[nearest], message)
             return
-        self._out.send(reporter, Reported(event))
-        mended = self.docket.handled.get(event)
-        if mended is not None:
-            if reporter.id in mended:
+        self._out.send(reporter, LossReportAck(event))
+        repaired = self.event_queue.handled.get(event)
+        if repaired is not None:
+            if reporter.id in repaired:
                 self._out.send(reporter, Handled(event))
                 return
-            del self.docket.handled[event]
-        case = self.docket.case(event)
-        case.loss.neighbours.update(mended or {})
+            del self.event_queue.handled[event]
+        case = self.event_queue.case(event)
+        case.loss.neighbours.update(repaired or {})
         case.reporters[reporter.id] = reporter
         case.loss.topics.update(message.topics)
         case.loss.neighbours[reporter.id] = reporter
-        mending = self.repairer.mending
-        if mending is not None and event.node in mending.losses and mending.losses[event.node].event == event:
-            if reporter.id not in mending.answers:
+        repair = self.repairer.repair
+        if repair is not None and event.node in repair.losses and repair.losses[event.node].event == event:
+            if reporter.id not in repair.answers:
                 self.repairer.take_in(Loss(event, set(message.topics), {reporter.id: reporter}))
         elif self._is_over(event):
             self._enqueue(event)
         else:
             # Somebody has given up its link to a node that is there, as far as known here: let it begin another life.
             member = self._ring.members[event.node]
-            self._out.send(member, Knock(self._book.ref, event.incarnation, final=True))
+            self._out.send(member, FailureNotice(self._peer_table.ref, event.incarnation, final=True))
             self._stand_by(event)
 
     def _is_over(self, event: EventId) -> bool:
@@ -134,24 +136,24 @@ class Coordinator:
         member = self._ring.members.get(event.node)
         return member is None or member.incarnation > event.incarnation
 
-    def on_inquire(self, message: Inquire) -> None:
+    def on_inquire(self, message: LinkedLossQuery) -> None:
         """Another coordinator's loss was linked to one that is ours: the lower event leads, the other waits."""
         sender, linked, other = message.asker, message.lost, message.event
-        mended = self.docket.handled.get(linked)
-        if mended is not None:
-            self._out.send(sender, Inherit(other, linked, True, True, tuple(mended.values()), ()))
+        repaired = self.event_queue.handled.get(linked)
+        if repaired is not None:
+            self._out.send(sender, LinkedLossReply(other, linked, True, True, tuple(repaired.values()), ()))
             return
-        known = linked in self.docket.cases
+        known = linked in self.event_queue.cases
         ours_leads = linked < other
-        case = self.docket.case(linked)
-        descriptor = self._book.known.get(linked.node)
+        case = self.event_queue.case(linked)
+        descriptor = self._peer_table.known.get(linked.node)
         if descriptor is not None:
             case.loss.topics.update(descriptor.topics)
             case.loss.neighbours.update({ref.id: ref for ref in descriptor.neighbours})
         neighbours, topics = tuple(case.loss.neighbours.values()), tuple(sorted(case.loss.topics))
-        self._out.send(sender, Inherit(other, linked, known, not ours_leads, neighbours, topics))
+        self._out.send(sender, LinkedLossReply(other, linked, known, not ours_leads, neighbours, topics))
         if ours_leads:
-            foreign = self.docket.case(other)
+            foreign = self.event_queue.case(other)
             foreign.loss.topics.update(message.topics)
             foreign.loss.neighbours.update({ref.id: ref for ref in message.neighbours})
             foreign.inquirers[sender.id] = sender
@@ -162,31 +164,31 @@ class Coordinator:
 
     def _lead(self, linked: EventId, foreign: Loss) -> None:
         """Mend both as one event: now, if ours is under way, else when its turn comes."""
-        mending = self.repairer.mending
-        if mending is not None and linked.node in mending.losses:
+        repair = self.repairer.repair
+        if repair is not None and linked.node in repair.losses:
             self.repairer.take_in(foreign)
             return
-        ours = self.docket.case(linked).loss
+        ours = self.event_queue.case(linked).loss
         ours.neighbours.setdefault(foreign.event.node, Ref(foreign.event.node, foreign.event.incarnation, ""))
-        if linked not in self.docket.standby:
+        if linked not in self.event_queue.standby:
             self._enqueue(linked)
 
-    def on_handled(self, event: EventId, mended: tuple[Ref, ...]) -> None:
+    def on_handled(self, event: EventId, repaired: tuple[Ref, ...]) -> None:
         """v.gcChurnEvent: somebody did it; unless it falls to this node and former neighbours were left out."""
-        case = self.docket.cases.get(event)
-        if case is not None and self._is_left_over(event, case, mended):
-            self.docket.case(event).loss.neighbours.update({ref.id: ref for ref in mended})
-            mending = self.repairer.mending
-            if mending is not None and event.node in mending.losses:
-                self.repairer.take_in(Loss(event, set(case.loss.topics), {ref.id: ref for ref in mended}))
+        case = self.event_queue.cases.get(event)
+        if case is not None and self._is_left_over(event, case, repaired):
+            self.event_queue.case(event).loss.neighbours.update({ref.id: ref for ref in repaired})
+            repair = self.repairer.repair
+            if repair is not None and event.node in repair.losses:
+                self.repairer.take_in(Loss(event, set(case.loss.topics), {ref.id: ref for ref in repaired}))
             return
-        self.docket.collect(event, mended)
+        self.event_queue.collect(event, repaired)
         if case is not None:
             for ref in case.inquirers.values():
-                self._out.send(ref, Handled(event, mended))
-        mending = self.repairer.mending
-        if mending is not None and mending.event == event:
-            self.repairer.mending = None
+                self._out.send(ref, Handled(event, repaired))
+        repair = self.repairer.repair
+        if repair is not None and repair.event == event:
+            self.repairer.repair = None
         self.process_exe_q()
 
     def on_timer(self, key: tuple[object, ...]) -> None:
@@ -197,34 +199,40 @@ class Coordinator:
         event = key[2]
         if key[1] != "standby":
             self.repairer.on_timer(key)
-        elif isinstance(event, EventId) and event in self.docket.standby:
-            del self.docket.standby[event]
+        elif isinstance(event, EventId) and event in self.event_queue.standby:
+            del self.event_queue.standby[event]
             if event.kind != "leave" or self._ring.is_in_pred_range(event.node):
                 self._enqueue(event)
             else:
-                self.docket.cases.pop(event, None)
+                self.event_queue.cases.pop(event, None)
 
     def process_exe_q(self) -> None:
         """Take the event waiting longest, unless one is under way (Alg. 5)."""
-        while self.repairer.mending is None and self.docket.exe_q:
-            event = self.docket.take()
-            case = self.docket.cases.get(event)
-            if case is not None and case.centre is not None and self._book.is_dead(case.centre.digest.ref):
-                del self.docket.cases[event]
+        while self.repairer.repair is None and self.event_queue.exe_q:
+            event = self.event_queue.take()
+            case = self.event_queue.cases.get(event)
+            if (
+                case is not None
+                and case.centre is not None
+                and self._peer_table.is_declared_failed(case.centre.digest.ref)
+            ):
+                del self.event_queue.cases[event]
             elif case is not None:
                 self.repairer.begin(event, case)
-        if self.repairer.mending is None:
-            for event in [event for event in self.docket.cases if event not in self.docket.standby]:
+        if self.repairer.repair is None:
+            for event in [event for event in self.event_queue.cases if event not in self.event_queue.standby]:
                 self._stand_by(event)  # what was to be mended along with another event, and was not
 
-    def finish(self, mending: Mending) -> None:
+    def finish(self, repair: Repair) -> None:
         """Alg. 5 line 6: tell the successor range of each node concerned, and whoever waits for the news."""
-        events = sorted({mending.event, *(loss.event for loss in mending.losses.values() if loss.known)})
-        mended = tuple(mending.members[node] for node in sorted(mending.former) if node in mending.answers)
+        events = sorted({repair.event, *(loss.event for loss in repair.losses.values() if loss.known)})
+        repaired = tuple(repair.members[node] for node in sorted(repair.former) if node in repair.answers)
         for event in events:
-            case = self.docket.cases.get(event)
+            case = self.event_queue.cases.get(event)
             told = {
-                node: self._ring.members[node] for node in self._ring.succ_range(event.node) if node != self._book.id
+                node: self._ring.members[node]
+                for node in self._ring.succ_range(event.node)
+                if node != self._peer_table.id
             }
             if case is not None:
                 told.update(case.inquirers)
@@ -232,24 +240,24 @@ class Coordinator:
                     told[case.client.id] = case.client
             if event.kind == "leave" and (case is None or case.client is None):
                 self._renew_if_there(event)
-            done = Handled(event, mended)
+            done = Handled(event, repaired)
             for node in sorted(told):
                 self._out.send(told[node], done)
-            waiting = {ref.id: ref for ref in mended}
+            waiting = {ref.id: ref for ref in repaired}
             for node in sorted(waiting.keys() - told.keys()):
                 self._out.send(waiting[node], Handled(event))
-            self.docket.collect(event, mended)
-        self._out.notify("handled", (mending.event, tuple(mending.made), len(mending.members), tuple(events)))
-        for one, other in mending.spare_pairs(self._config.redundant_removals):
-            if one in mending.members:
-                self._out.send(mending.members[one], Spare(self._book.ref, mending.attempt, other))
+            self.event_queue.collect(event, repaired)
+        self._out.notify("handled", (repair.event, tuple(repair.made), len(repair.members), tuple(events)))
+        for one, other in repair.spare_pairs(self._config.redundant_removals):
+            if one in repair.members:
+                self._out.send(repair.members[one], PruneHint(self._peer_table.ref, repair.attempt, other))
         self.process_exe_q()
 
     def _renew_if_there(self, event: EventId) -> None:
         """A loss was mended, and the node has given a sign of life meanwhile: its neighbours have given it up."""
         member = self._ring.members.get(event.node)
         if member is not None and member.incarnation == event.incarnation:
-            self._out.send(member, Knock(self._book.ref, event.incarnation, final=True))
+            self._out.send(member, FailureNotice(self._peer_table.ref, event.incarnation, final=True))
 
     def yield_to_another(self, event: EventId) -> None:
         """The repair is somebody else's to do: watch that it gets done."""
@@ -258,29 +266,31 @@ class Coordinator:
 
     def put_off(self, event: EventId) -> None:
         """The repair has to wait for another's: let those queued here go first, and try again soon."""
-        self.docket.standby[event] = self._book.id
+        self.event_queue.standby[event] = self._peer_table.id
         self._out.set_timer(("mend", "standby", event), self._config.answer_timeout)
         self.process_exe_q()
 
     def abandon(self, event: EventId) -> None:
         """Whoever asked for this repair does not answer: it asks again, if it is still there."""
-        self.docket.cases.pop(event, None)
+        self.event_queue.cases.pop(event, None)
         self.process_exe_q()
 
-    def _is_left_over(self, event: EventId, case: Case, mended: tuple[Ref, ...]) -> bool:
+    def _is_left_over(self, event: EventId, case: PendingEvent, repaired: tuple[Ref, ...]) -> bool:
         """Whether another has handled a loss without some former neighbour, and this node is to make up for it."""
         if case.centre is not None or not self._ring.is_coordinator(event.node):
             return False
-        heard = {ref.id for ref in mended}
-        return any(node not in heard and not self._book.is_dead(ref) for node, ref in case.reporters.items())
+        heard = {ref.id for ref in repaired}
+        return any(
+            node not in heard and not self._peer_table.is_declared_failed(ref) for node, ref in case.reporters.items()
+        )
 
     def _enqueue(self, event: EventId) -> None:
-        self.docket.standby.pop(event, None)
-        mending = self.repairer.mending
-        if event not in self.docket.exe_q and (mending is None or mending.event != event):
-            self.docket.exe_q.append(event)
+        self.event_queue.standby.pop(event, None)
+        repair = self.repairer.repair
+        if event not in self.event_queue.exe_q and (repair is None or repair.event != event):
+            self.event_queue.exe_q.append(event)
         self.process_exe_q()
 
     def _stand_by(self, event: EventId) -> None:
-        self.docket.standby[event] = self._ring.nearest_successor_of(event.node)
+        self.event_queue.standby[event] = self._ring.nearest_successor_of(event.node)
         self._out.set_timer(("mend", "standby", event), self._config.standby_timeout)

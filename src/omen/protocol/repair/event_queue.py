@@ -13,7 +13,7 @@ HANDLED_AT_MOST = 256
 
 
 @dataclass(slots=True)
-class Case:
+class PendingEvent:
     """Everything gathered about an event, whoever ends up handling it."""
 
     loss: Loss
@@ -23,18 +23,18 @@ class Case:
     client: Ref | None = None
 
 
-class Docket:
+class EventQueue:
     """`exe_q`: to be handled here. `standby`: by someone else, and whom (Alg. 5). `cases`: in the order heard of."""
 
     def __init__(self) -> None:
         self.exe_q: list[EventId] = []
         self.standby: dict[EventId, NodeId] = {}
-        self.cases: dict[EventId, Case] = {}
+        self.cases: dict[EventId, PendingEvent] = {}
         self.handled: dict[EventId, dict[NodeId, Ref]] = {}
 
-    def case(self, event: EventId) -> Case:
+    def case(self, event: EventId) -> PendingEvent:
         """What is known of an event, from nothing on."""
-        return self.cases.setdefault(event, Case(Loss(event)))
+        return self.cases.setdefault(event, PendingEvent(Loss(event)))
 
     def take(self) -> EventId:
         """The queued event known here for longest: exeQ is ordered by local time, whoever was to handle it before."""
@@ -43,15 +43,15 @@ class Docket:
         self.exe_q.remove(oldest)
         return oldest
 
-    def collect(self, event: EventId, mended: Iterable[Ref]) -> None:
+    def collect(self, event: EventId, repaired: Iterable[Ref]) -> None:
         """The event is handled, these former neighbours heard: forget all but that, and that in time (gcChurnEvent)."""
         self.standby.pop(event, None)
         self.cases.pop(event, None)
         if event in self.exe_q:
             self.exe_q.remove(event)
-        self.remember(event, mended)
+        self.remember(event, repaired)
 
-    def remember(self, event: EventId, mended: Iterable[Ref]) -> None:
+    def remember(self, event: EventId, repaired: Iterable[Ref]) -> None:
         if event not in self.handled and len(self.handled) >= HANDLED_AT_MOST:
             del self.handled[next(iter(self.handled))]
-        self.handled.setdefault(event, {}).update({ref.id: ref for ref in mended})
+        self.handled.setdefault(event, {}).update({ref.id: ref for ref in repaired})

@@ -2,12 +2,12 @@
 
 Not in the paper, which accepts redundant links (omen 3.3): a repair sees only the surroundings of its shadow set, and
 joins pieces that are connected further off. With each finished repair the coordinator names a few links inside the
-shadow set that either end could do without as far as it sees (`Spare`). One end sends probes from node to node through
+shadow set that either end could do without as far as it sees (`PruneHint`). One end sends probes from node to node through
 the topics the two share; where one arrives, a trail goes back the way it came, and whoever passes it on keeps those
 links for a while. With a trail for every topic both ends stop counting on the link, and only then is it taken down.
 
 Nothing else may count on the link meanwhile. A link that a trail keeps is not taken down. A node that told a
-coordinator of its links (`Answer`) lets none go for a while, unless it is for that coordinator, whose repair is done;
+coordinator of its links (`ShadowReply`) lets none go for a while, unless it is for that coordinator, whose repair is done;
 and a link that fades is in no answer. So of two removals that lean on each other both give up, and a repair under way
 never loses a link that it saw. Cost: a probe visits each subscriber of the shared topics within HOPS links at most once
 a topic.
@@ -21,8 +21,17 @@ from dataclasses import dataclass, field
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Time, Topic
-from omen.protocol.membership.peer_table import Book
-from omen.protocol.messages.overlay import Ask, Probe, Ref, Settled, Spare, Trail, Yield, Yielded
+from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.messages.overlay import (
+    PathProbe,
+    PathReply,
+    PruneDone,
+    PruneHint,
+    PruneReply,
+    PruneRequest,
+    Ref,
+    ShadowQuery,
+)
 from omen.protocol.repair.links import Links
 
 HOPS = 10
@@ -57,12 +66,12 @@ class Passing:
     came_from: dict[Topic, NodeId] = field(default_factory=dict)
 
 
-class Sparing:
+class LinkPruning:
     """`trial`: the one under way. `count_on`: a neighbour's topics without those it is about to give up."""
 
     def __init__(
         self,
-        book: Book,
+        peer_table: PeerTable,
         links: Links,
         config: Config,
         out: Outbox,
@@ -70,7 +79,7 @@ class Sparing:
         is_leaving: Callable[[], bool],
         clock: Callable[[], Time],
     ) -> None:
-        self._book = book
+        self._peer_table = peer_table
         self._links = links
         self._out = out
         self._count_on = count_on
@@ -80,7 +89,7 @@ class Sparing:
         self._repeat = config.answer_timeout
         self._memory = config.tombstone_life
         self.trial: Trial | None = None
-        self.waiting: list[Spare] = []
+        self.waiting: list[PruneHint] = []
         self.yielded: dict[NodeId, int] = {}
         self._counted: dict[Counted, Time] = {}
         self._kept: dict[NodeId, Time] = {}
@@ -102,7 +111,7 @@ class Sparing:
     def passing_count(self) -> int:
         return len(self._passing)
 
-    def note_answer(self, ask: Ask) -> None:
+    def note_answer(self, ask: ShadowQuery) -> None:
         """A coordinator counts on the links it was told of until its repair is done."""
         now = self._clock()
         self._counted = {one: until for one, until in self._counted.items() if until > now}
@@ -122,13 +131,13 @@ class Sparing:
             if self._needed.get(node, 0) <= now and not self._is_kept(node) and all(times[t] > 1 for t in topics)
         )
 
-    def on_spare(self, message: Spare) -> None:
+    def on_spare(self, message: PruneHint) -> None:
         if self.trial is None:
             self._begin(message)
         elif len(self.waiting) < WAITING_AT_MOST:
             self.waiting.append(message)
 
-    def _begin(self, message: Spare) -> None:
+    def _begin(self, message: PruneHint) -> None:
         counted = _counted(message.asker, message.attempt)
         if not self._may_go(message.other, counted):
             self._next()
@@ -145,11 +154,11 @@ class Sparing:
         for node in self._links.up():
             carried = topics & self._count_on(node) if node != message.other else ()
             if carried:
-                probe = Probe(self._book.id, message.other, self._nonce, HOPS, tuple(sorted(carried)))
+                probe = PathProbe(self._peer_table.id, message.other, self._nonce, HOPS, tuple(sorted(carried)))
                 self._out.send(self._links.links[node].ref, probe)
 
     def _shared(self, node: NodeId) -> frozenset[Topic]:
-        return self._book.topics_of(self._book.id) & self._book.topics_of(node)
+        return self._peer_table.topics_of(self._peer_table.id) & self._peer_table.topics_of(node)
 
     def _may_go(self, node: NodeId, counted: Counted) -> bool:
         """Whether nobody counts on this link, as far as this end knows."""
@@ -160,24 +169,24 @@ class Sparing:
     def _is_kept(self, node: NodeId) -> bool:
         return self._kept.get(node, 0) > self._clock()
 
-    def on_probe(self, sender: NodeId, message: Probe) -> None:
+    def on_probe(self, sender: NodeId, message: PathProbe) -> None:
         """Pass it on in the topics it comes in for the first time; the target sends it back."""
-        if message.origin == self._book.id or self._is_leaving() or not self._links.is_up(sender):
+        if message.origin == self._peer_table.id or self._is_leaving() or not self._links.is_up(sender):
             return
         passing = self._passing_of(message.origin, message.nonce)
-        mine = self._book.topics_of(self._book.id)
+        mine = self._peer_table.topics_of(self._peer_table.id)
         fresh = [topic for topic in message.topics if topic in mine and topic not in passing.came_from]
         passing.came_from.update(dict.fromkeys(fresh, sender))
         if not fresh:
             return
-        if message.target == self._book.id:
+        if message.target == self._peer_table.id:
             if self._keep((sender,)):
-                trail = Trail(message.origin, message.target, message.nonce, tuple(fresh))
+                trail = PathReply(message.origin, message.target, message.nonce, tuple(fresh))
                 self._out.send(self._links.links[sender].ref, trail)
         elif message.hops > 0:
             self._pass_on(sender, message, fresh)
 
-    def _pass_on(self, sender: NodeId, message: Probe, fresh: Iterable[Topic]) -> None:
+    def _pass_on(self, sender: NodeId, message: PathProbe, fresh: Iterable[Topic]) -> None:
         onward = self._links.up()
         if message.target in onward:
             onward = [message.target]
@@ -187,7 +196,7 @@ class Sparing:
             has = self._count_on(node)
             carried = tuple(topic for topic in fresh if topic in has)
             if carried:
-                probe = Probe(message.origin, message.target, message.nonce, message.hops - 1, carried)
+                probe = PathProbe(message.origin, message.target, message.nonce, message.hops - 1, carried)
                 self._out.send(self._links.links[node].ref, probe)
 
     def _passing_of(self, origin: NodeId, nonce: int) -> Passing:
@@ -210,25 +219,25 @@ class Sparing:
         self._kept.update(dict.fromkeys(nodes, now + 4 * self._patience))
         return True
 
-    def on_trail(self, sender: NodeId, message: Trail) -> None:
+    def on_trail(self, sender: NodeId, message: PathReply) -> None:
         """The way is there: keep both its links here, and pass the trail back."""
-        if message.origin == self._book.id:
+        if message.origin == self._peer_table.id:
             self._on_way_round(sender, message)
             return
         passing = self._passing.get((message.origin, message.nonce))
         if passing is None or self._is_leaving():
             return
         back: dict[NodeId, list[Topic]] = {}
-        mine = self._book.topics_of(self._book.id)
+        mine = self._peer_table.topics_of(self._peer_table.id)
         for topic in message.topics:
             if topic in passing.came_from and topic in mine:
                 back.setdefault(passing.came_from[topic], []).append(topic)
         for node, topics in back.items():
             if self._keep((sender, node)):
-                trail = Trail(message.origin, message.target, message.nonce, tuple(topics))
+                trail = PathReply(message.origin, message.target, message.nonce, tuple(topics))
                 self._out.send(self._links.links[node].ref, trail)
 
-    def _on_way_round(self, sender: NodeId, message: Trail) -> None:
+    def _on_way_round(self, sender: NodeId, message: PathReply) -> None:
         trial = self.trial
         if trial is None or trial.nonce != message.nonce or trial.yielding or not self._keep((sender,)):
             return
@@ -247,14 +256,14 @@ class Sparing:
         self._send_yield(trial)
 
     def _send_yield(self, trial: Trial) -> None:
-        known = self._book.get(trial.target.id)
+        known = self._peer_table.get(trial.target.id)
         yours = known.digest.topics_version if known is not None else 0
-        mine = self._book.me.digest.topics_version
+        mine = self._peer_table.me.digest.topics_version
         _, _, attempt = trial.counted
-        self._out.send(trial.target, Yield(trial.nonce, trial.asker, attempt, mine, yours))
+        self._out.send(trial.target, PruneRequest(trial.nonce, trial.asker, attempt, mine, yours))
         self._out.set_timer(("spare", trial.nonce), self._repeat)
 
-    def on_yield(self, sender: NodeId, message: Yield) -> None:
+    def on_yield(self, sender: NodeId, message: PruneRequest) -> None:
         link = self._links.links.get(sender)
         if link is None:
             return
@@ -267,14 +276,14 @@ class Sparing:
             self._out.set_timer(("fade", sender), self._repeat)
         elif sender in self.yielded:
             return
-        self._out.send(link.ref, Yielded(self._book.ref, message.nonce, agreed))
+        self._out.send(link.ref, PruneReply(self._peer_table.ref, message.nonce, agreed))
 
-    def _same_versions(self, sender: NodeId, message: Yield) -> bool:
-        known = self._book.get(sender)
-        mine = self._book.me.digest.topics_version
+    def _same_versions(self, sender: NodeId, message: PruneRequest) -> bool:
+        known = self._peer_table.get(sender)
+        mine = self._peer_table.me.digest.topics_version
         return known is not None and (known.digest.topics_version, mine) == (message.mine, message.yours)
 
-    def on_yielded(self, sender: NodeId, message: Yielded) -> None:
+    def on_yielded(self, sender: NodeId, message: PruneReply) -> None:
         """Both ends agree: take it down. What this end says is what counts; too late, and the link stays."""
         trial = self.trial
         if trial is not None and trial.yielding and (sender, message.nonce) == (trial.target.id, trial.nonce):
@@ -287,7 +296,7 @@ class Sparing:
                 self._remember_needed(sender, self._patience)
             self._end()
         if message.agreed:
-            self._out.send(message.me, Settled(message.nonce, kept=self._gone.get(sender) != message.nonce))
+            self._out.send(message.me, PruneDone(message.nonce, kept=self._gone.get(sender) != message.nonce))
 
     def _remember_gone(self, node: NodeId, nonce: int) -> None:
         if len(self._gone) >= REMEMBERED_AT_MOST:
@@ -295,7 +304,7 @@ class Sparing:
         self._gone.pop(node, None)
         self._gone[node] = nonce
 
-    def on_settled(self, sender: NodeId, message: Settled) -> None:
+    def on_settled(self, sender: NodeId, message: PruneDone) -> None:
         if self.yielded.get(sender) != message.nonce:
             return
         del self.yielded[sender]
@@ -312,7 +321,7 @@ class Sparing:
             if not self._links.is_fading(node):
                 self.yielded.pop(node, None)
             elif node in self.yielded:
-                self._out.send(self._links.links[node].ref, Yielded(self._book.ref, self.yielded[node], True))
+                self._out.send(self._links.links[node].ref, PruneReply(self._peer_table.ref, self.yielded[node], True))
                 self._out.set_timer(key, self._repeat)
             return
         trial = self.trial

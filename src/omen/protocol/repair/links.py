@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import LinkClose, LinkOk, LinkOpen, LinkSeen, Ref
 
 PLANNED, OPENING, ACCEPTED, UP, FADING = "planned", "opening", "accepted", "up", "fading"
@@ -26,8 +26,8 @@ class Link:
 class Links:
     """The end with the lower place opens: LinkOpen, LinkOk, LinkSeen."""
 
-    def __init__(self, book: Book, config: Config, out: Outbox) -> None:
-        self._book = book
+    def __init__(self, peer_table: PeerTable, config: Config, out: Outbox) -> None:
+        self._peer_table = peer_table
         self._config = config
         self._out = out
         self.links: dict[NodeId, Link] = {}
@@ -60,16 +60,16 @@ class Links:
 
     def plan(self, ref: Ref) -> None:
         """This link is to be: count it in, and make it."""
-        if ref.id == self._book.id or self._book.is_dead(ref):
+        if ref.id == self._peer_table.id or self._peer_table.is_declared_failed(ref):
             return
         link = self.links.get(ref.id)
         if link is not None and link.ref.incarnation >= ref.incarnation:
-            if link.state == PLANNED and self._book.id < ref.id:
+            if link.state == PLANNED and self._peer_table.id < ref.id:
                 self._open(link)
             return
         link = self.links[ref.id] = Link(ref, PLANNED)
         self.note_change()
-        if self._book.id < ref.id:
+        if self._peer_table.id < ref.id:
             self._open(link)
         else:
             self._out.set_timer(("link", ref.id), self._patience())
@@ -79,7 +79,7 @@ class Links:
         link = self.links.pop(node, None)
         if link is not None:
             self.note_change()
-            self._out.send(link.ref, LinkClose(self._book.ref.incarnation))
+            self._out.send(link.ref, LinkClose(self._peer_table.ref.incarnation))
 
     def drop(self, node: NodeId) -> Link | None:
         """The far end is gone."""
@@ -105,7 +105,7 @@ class Links:
 
     def on_open(self, message: LinkOpen) -> None:
         ref = message.descriptor.digest.ref
-        if self._book.is_dead(ref):
+        if self._peer_table.is_declared_failed(ref):
             return
         link = self.links.get(ref.id)
         if link is not None and link.state == FADING and link.ref.incarnation >= ref.incarnation:
@@ -118,7 +118,7 @@ class Links:
         link.successors = message.successors
         if not self._config.remedies.links_agreed_by_both:
             self._set_up(link)
-        self._out.send(ref, LinkOk(self._book.me, self.successors))
+        self._out.send(ref, LinkOk(self._peer_table.me, self.successors))
         if link.state == ACCEPTED:
             link.attempts = 0
             self._out.set_timer(("link", ref.id), self._config.answer_timeout)
@@ -127,7 +127,7 @@ class Links:
         ref = message.descriptor.digest.ref
         link = self.links.get(ref.id)
         if link is None or link.ref.incarnation != ref.incarnation:
-            self._out.send(ref, LinkClose(self._book.ref.incarnation))
+            self._out.send(ref, LinkClose(self._peer_table.ref.incarnation))
             return
         link.successors = message.successors
         if link.state == FADING:
@@ -155,16 +155,16 @@ class Links:
         if link.attempts >= self._config.attempts or link.state == PLANNED:
             self.close(node)
         elif link.state == OPENING:
-            self._out.send(link.ref, LinkOpen(self._book.me, self.successors))
+            self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors))
             self._out.set_timer(("link", node), self._config.answer_timeout)
         else:
-            self._out.send(link.ref, LinkOk(self._book.me, self.successors))
+            self._out.send(link.ref, LinkOk(self._peer_table.me, self.successors))
             self._out.set_timer(("link", node), self._config.answer_timeout)
 
     def _open(self, link: Link) -> None:
         link.state = OPENING
         link.attempts = 0
-        self._out.send(link.ref, LinkOpen(self._book.me, self.successors))
+        self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors))
         self._out.set_timer(("link", link.ref.id), self._config.answer_timeout)
         if not self._config.remedies.links_agreed_by_both:
             self._set_up(link)

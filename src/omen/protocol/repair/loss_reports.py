@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Topic
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import Locator
-from omen.protocol.messages.overlay import EventId, Ref, Report, Reported
+from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.messages.overlay import EventId, LossReport, LossReportAck, Ref
 from omen.protocol.repair.coordinator import Coordinator
 
 FORMER_AT_MOST = 128
@@ -24,16 +24,22 @@ class OpenReport:
     successors: list[Ref]
 
 
-class Reports:
+class LossReports:
     """Keeps the open reports, and which lost nodes were neighbours lately."""
 
     def __init__(
-        self, book: Book, ring: Ring, coordinator: Coordinator, locator: Locator, config: Config, out: Outbox
+        self,
+        peer_table: PeerTable,
+        ring: Ring,
+        coordinator: Coordinator,
+        ring_lookup: RingLookup,
+        config: Config,
+        out: Outbox,
     ) -> None:
-        self._book = book
+        self._peer_table = peer_table
         self._ring = ring
         self._coordinator = coordinator
-        self._locator = locator
+        self._ring_lookup = ring_lookup
         self._config = config
         self._out = out
         self.open: dict[EventId, OpenReport] = {}
@@ -55,7 +61,7 @@ class Reports:
         """The loss is mended; whether it was still open here."""
         return self.open.pop(event, None) is not None
 
-    def unmended(self) -> list[Ref]:
+    def unrepaired(self) -> list[Ref]:
         """The lost neighbours whose loss is not known to be mended."""
         return [Ref(event.node, event.incarnation, "") for event in self.open]
 
@@ -76,24 +82,24 @@ class Reports:
         report = self.open.get(event)
         if report is None:
             return
-        message = Report(event, self._book.ref, report.topics)
+        message = LossReport(event, self._peer_table.ref, report.topics)
         if self._ring.is_coordinator(event.node) or not self._ring.members:
             self._coordinator.on_report(message)
             return
-        while report.successors and self._book.is_dead(report.successors[0]):
+        while report.successors and self._peer_table.is_declared_failed(report.successors[0]):
             report.successors.pop(0)
         if report.successors:
             first = report.successors.pop(0)
-            if first.id == self._book.id:
+            if first.id == self._peer_table.id:
                 self._coordinator.on_report(message)
             else:
                 self._out.send(first, message)
             self._out.set_timer(("report", event), self._config.answer_timeout)
         else:
-            self._locator.search(event.node, ("report", event), self._ring.members.values())
+            self._ring_lookup.search(event.node, ("report", event), self._ring.members.values())
             self._out.set_timer(("report", event), self._config.answer_timeout * self._config.attempts)
 
-    def on_reported(self, message: Reported) -> None:
+    def on_reported(self, message: LossReportAck) -> None:
         """Heard: wait for the news that it is handled, and report again if it does not come."""
         if message.event in self.open:
             self._out.set_timer(("report", message.event), self._config.standby_timeout)

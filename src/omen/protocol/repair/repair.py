@@ -7,25 +7,25 @@ from typing import Protocol
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import Engine, NodeId, Randomness, Topic
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import Locator
+from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.overlay import (
-    Answer,
-    Ask,
-    Confirmed,
     EventId,
-    Found,
-    Inherit,
-    Inquire,
-    Knock,
+    FailureNotice,
+    LinkConfirmed,
+    LinkedLossQuery,
+    LinkedLossReply,
     Ref,
-    Relay,
-    Walk,
+    RelayedQuery,
+    RingWalk,
+    RingWalkReply,
+    ShadowQuery,
+    ShadowReply,
 )
-from omen.protocol.repair.event_queue import Case, Docket
+from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.joining import members_for_join
-from omen.protocol.repair.shadow_set import ASKING, FINISHING, GATHERING, LINKING, WAITING, Loss, Mending
+from omen.protocol.repair.shadow_set import ASKING, FINISHING, GATHERING, LINKING, WAITING, Loss, Repair
 from omen.protocol.repair.views import Views
 
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
@@ -35,7 +35,7 @@ WALKS_AT_MOST = 8
 class Owner(Protocol):
     """Whom a repair tells how it ended."""
 
-    def finish(self, mending: Mending) -> None: ...
+    def finish(self, repair: Repair) -> None: ...
 
     def yield_to_another(self, event: EventId) -> None: ...
 
@@ -49,172 +49,178 @@ class Repairer:
 
     def __init__(
         self,
-        book: Book,
+        peer_table: PeerTable,
         ring: Ring,
         views: Views,
-        locator: Locator,
-        docket: Docket,
+        ring_lookup: RingLookup,
+        event_queue: EventQueue,
         config: Config,
         randomness: Randomness,
         engine: Engine,
         out: Outbox,
         owner: Owner,
     ) -> None:
-        self._book = book
+        self._peer_table = peer_table
         self._ring = ring
         self._views = views
-        self._locator = locator
-        self._docket = docket
+        self._ring_lookup = ring_lookup
+        self._event_queue = event_queue
         self._config = config
         self._random = randomness
         self._engine = engine
         self._out = out
         self._owner = owner
-        self.mending: Mending | None = None
+        self.repair: Repair | None = None
         self._asked = 0
 
-    def begin(self, event: EventId, case: Case) -> None:
+    def begin(self, event: EventId, case: PendingEvent) -> None:
         centre = case.centre.digest.ref if case.centre is not None else None
-        mending = self.mending = Mending(event, centre, set(case.loss.topics))
+        repair = self.repair = Repair(event, centre, set(case.loss.topics))
         if centre is None:
-            mending.add_loss(case.loss)
-            self._enter(WAITING, mending)
-            self._wait_until_ready(mending)
+            repair.add_loss(case.loss)
+            self._enter(WAITING, repair)
+            self._wait_until_ready(repair)
         else:
-            self._choose_members(mending, centre.id)
-            self._ask(mending)
+            self._choose_members(repair, centre.id)
+            self._ask(repair)
 
-    def _choose_members(self, mending: Mending, newcomer: NodeId) -> bool:
+    def _choose_members(self, repair: Repair, newcomer: NodeId) -> bool:
         """Whom a newcomer may be linked to, without those that are gone; whether there are others than before."""
-        before = set(mending.members)
-        chosen = members_for_join(self._book, self._config, self._random, newcomer, mending.topics, mending.gone)
-        mending.members = chosen | mending.members
-        mending.walked = mending.walks >= WALKS_AT_MOST
-        return bool(mending.members.keys() - before)
+        before = set(repair.members)
+        chosen = members_for_join(self._peer_table, self._config, self._random, newcomer, repair.topics, repair.gone)
+        repair.members = chosen | repair.members
+        repair.walked = repair.walks >= WALKS_AT_MOST
+        return bool(repair.members.keys() - before)
 
     def on_node_lost(self, node: NodeId, life: int) -> None:
         """A node is gone: a newcomer takes its event with it, a member brings in whoever it leaves behind."""
-        mending = self.mending
-        if mending is None:
+        repair = self.repair
+        if repair is None:
             return
-        if mending.centre is not None and mending.centre.id == node and mending.centre.incarnation <= life:
-            mending.members, mending.former = {}, set()
-            self._finish(mending)
-        elif node in mending.members and mending.members[node].incarnation <= life:
-            self._go_on(mending, self._lose_member(mending, node))
+        if repair.centre is not None and repair.centre.id == node and repair.centre.incarnation <= life:
+            repair.members, repair.former = {}, set()
+            self._finish(repair)
+        elif node in repair.members and repair.members[node].incarnation <= life:
+            self._go_on(repair, self._lose_member(repair, node))
 
     def on_timer(self, key: tuple[object, ...]) -> None:
         """`key`: ("mend", stage, event, attempt); of no effect once the repair has moved on."""
-        mending = self.mending
-        if mending is None or key[1:] != (mending.stage, mending.event, mending.attempt):
+        repair = self.repair
+        if repair is None or key[1:] != (repair.stage, repair.event, repair.attempt):
             return
-        if mending.stage == WAITING:
-            self._wait_until_ready(mending)
-        elif mending.stage == GATHERING and mending.centre is None:
-            self._ask(mending)
-        elif mending.stage == GATHERING:
-            self._walk_again(mending)
+        if repair.stage == WAITING:
+            self._wait_until_ready(repair)
+        elif repair.stage == GATHERING and repair.centre is None:
+            self._ask(repair)
+        elif repair.stage == GATHERING:
+            self._walk_again(repair)
         else:
-            self._try_again(mending)
+            self._try_again(repair)
 
     def take_in(self, loss: Loss) -> None:
         """More is known of a loss that is being mended, or of one linked to it: ask those who were not asked yet."""
-        mending = self.mending
-        if mending is None:
+        repair = self.repair
+        if repair is None:
             return
-        widened = loss.event.node not in mending.losses or not loss.topics <= mending.topics
-        strangers = [node for node in loss.neighbours if node not in mending.members and node not in mending.losses]
-        mending.add_loss(loss)
-        if mending.stage in (ASKING, LINKING) and (widened or (strangers and mending.stage == LINKING)):
-            self._ask(mending)
-        elif mending.stage == ASKING and strangers:
-            self._ask_silent(mending)
+        widened = loss.event.node not in repair.losses or not loss.topics <= repair.topics
+        strangers = [node for node in loss.neighbours if node not in repair.members and node not in repair.losses]
+        repair.add_loss(loss)
+        if repair.stage in (ASKING, LINKING) and (widened or (strangers and repair.stage == LINKING)):
+            self._ask(repair)
+        elif repair.stage == ASKING and strangers:
+            self._ask_silent(repair)
 
-    def _enter(self, stage: str, mending: Mending) -> None:
-        mending.stage = stage
-        self._out.notify("step", (mending.event, stage, tuple(sorted(mending.members))))
+    def _enter(self, stage: str, repair: Repair) -> None:
+        repair.stage = stage
+        self._out.notify("step", (repair.event, stage, tuple(sorted(repair.members))))
 
-    def _finish(self, mending: Mending) -> None:
-        self._enter(FINISHING, mending)
-        self.mending = None
-        self._owner.finish(mending)
+    def _finish(self, repair: Repair) -> None:
+        self._enter(FINISHING, repair)
+        self.repair = None
+        self._owner.finish(repair)
 
-    def _wait_until_ready(self, mending: Mending) -> None:
+    def _wait_until_ready(self, repair: Repair) -> None:
         """Alg. 5 line 3: wait until R(v'), or until it is no longer this node's to do."""
-        event = mending.event
+        event = repair.event
         if event.kind == "leave" and not self._ring.is_in_pred_range(event.node):
-            self.mending = None
+            self.repair = None
             self._owner.yield_to_another(event)
             return
         ready = event.kind != "leave" or event.node not in self._views.shadows or self._views.is_ready(event.node)
         if not ready:
-            self._out.set_timer(("mend", WAITING, event, mending.attempt), self._config.gossip_period // 4)
+            self._out.set_timer(("mend", WAITING, event, repair.attempt), self._config.gossip_period // 4)
             return
         for ref in self._views.backups_of(event.node):
-            if ref.id not in mending.losses:
-                mending.members.setdefault(ref.id, ref)
-        self._enter(GATHERING, mending)
-        self._out.set_timer(("mend", GATHERING, event, mending.attempt), self._config.grace)
+            if ref.id not in repair.losses:
+                repair.members.setdefault(ref.id, ref)
+        self._enter(GATHERING, repair)
+        self._out.set_timer(("mend", GATHERING, event, repair.attempt), self._config.grace)
 
-    def _start_walk(self, mending: Mending, missing: list[Topic]) -> None:
-        self._enter(GATHERING, mending)
-        mending.walks += 1
-        mending.walked = mending.walks >= WALKS_AT_MOST
-        skip = tuple(sorted({*mending.gone, *mending.members}))
-        walk = Walk(mending.event, self._book.ref, tuple(missing), (), skip)
+    def _start_walk(self, repair: Repair, missing: list[Topic]) -> None:
+        self._enter(GATHERING, repair)
+        repair.walks += 1
+        repair.walked = repair.walks >= WALKS_AT_MOST
+        skip = tuple(sorted({*repair.gone, *repair.members}))
+        walk = RingWalk(repair.event, self._peer_table.ref, tuple(missing), (), skip)
         self._out.send(self._ring.members[self._ring.get_succs()[-1]], walk)
-        patience = self._config.answer_timeout * 20 * mending.walks
-        self._out.set_timer(("mend", GATHERING, mending.event, mending.attempt), patience)
+        patience = self._config.answer_timeout * 20 * repair.walks
+        self._out.set_timer(("mend", GATHERING, repair.event, repair.attempt), patience)
 
-    def _walk_again(self, mending: Mending) -> None:
+    def _walk_again(self, repair: Repair) -> None:
         """The walker did not come back: send another, a few times."""
-        if mending.walked:
-            self._link(mending)
+        if repair.walked:
+            self._link(repair)
         else:
-            self._start_walk(mending, mending.uncovered())
+            self._start_walk(repair, repair.uncovered())
 
-    def on_found(self, message: Found) -> None:
-        mending = self.mending
-        if mending is None or mending.event != message.event or mending.stage != GATHERING:
+    def on_found(self, message: RingWalkReply) -> None:
+        repair = self.repair
+        if repair is None or repair.event != message.event or repair.stage != GATHERING:
             return
         if not message.descriptors:
-            mending.walked = True
+            repair.walked = True
         for descriptor in message.descriptors:
             ref = descriptor.digest.ref
-            if mending.centre is not None and ref.id != mending.centre.id and not self._book.is_dead(ref):
-                mending.members[ref.id] = ref
-        self._ask(mending)
+            if (
+                repair.centre is not None
+                and ref.id != repair.centre.id
+                and not self._peer_table.is_declared_failed(ref)
+            ):
+                repair.members[ref.id] = ref
+        self._ask(repair)
 
-    def _ask(self, mending: Mending) -> None:
+    def _ask(self, repair: Repair) -> None:
         """Ask the shadow set what it and its neighbours have of the topics concerned."""
         self._asked += 1  # never the same twice: whoever answers counts its links as told of by that number
-        mending.attempt = self._asked
-        mending.tries = mending.widened = 0
-        mending.answers, mending.outer, mending.unheard = {}, {}, set()
-        mending.open_links = {}
-        mending.confirmed_by = set()
-        case = self._docket.cases.get(mending.event)
-        if case is not None and mending.centre is None:
+        repair.attempt = self._asked
+        repair.tries = repair.widened = 0
+        repair.answers, repair.outer, repair.unheard = {}, {}, set()
+        repair.open_links = {}
+        repair.confirmed_by = set()
+        case = self._event_queue.cases.get(repair.event)
+        if case is not None and repair.centre is None:
             for node, ref in case.reporters.items():
-                if node not in mending.losses:
-                    mending.members[node] = ref
-        while dead := [node for node in sorted(mending.members) if self._book.is_dead(mending.members[node])]:
-            self._lose_member(mending, dead[0])
-        mending.asked = tuple(sorted(mending.topics))
-        self._enter(ASKING, mending)
-        self._ask_silent(mending)
+                if node not in repair.losses:
+                    repair.members[node] = ref
+        while dead := [
+            node for node in sorted(repair.members) if self._peer_table.is_declared_failed(repair.members[node])
+        ]:
+            self._lose_member(repair, dead[0])
+        repair.asked = tuple(sorted(repair.topics))
+        self._enter(ASKING, repair)
+        self._ask_silent(repair)
 
-    def _ask_silent(self, mending: Mending) -> None:
-        ask = self._question(mending)
-        for node in mending.silent():
-            self._out.send(mending.members[node], ask)
-        self._set_try_timer(mending)
-        self._proceed(mending)
+    def _ask_silent(self, repair: Repair) -> None:
+        ask = self._question(repair)
+        for node in repair.silent():
+            self._out.send(repair.members[node], ask)
+        self._set_try_timer(repair)
+        self._proceed(repair)
 
-    def _question(self, mending: Mending) -> Ask:
-        return mending.question(self._book.ref, self._book.is_dead)
+    def _question(self, repair: Repair) -> ShadowQuery:
+        return repair.question(self._peer_table.ref, self._peer_table.is_declared_failed)
 
-    def _widen(self, mending: Mending) -> bool:
+    def _widen(self, repair: Repair) -> bool:
         """Have nodes around asked too: after a loss where pieces seem apart that may meet further off, for a join those
         that have most of the newcomer's topics; whether there are any.
 
@@ -222,191 +228,193 @@ class Repairer:
         done without: all a repair loses by that is sight.
         """
         hops = self._config.halo_hops - 1
-        if mending.widened >= (hops if mending.centre is None else JOIN_ROUNDS * hops) or mending.walks:
+        if repair.widened >= (hops if repair.centre is None else JOIN_ROUNDS * hops) or repair.walks:
             return False
-        mending.widened += 1
-        strangers = mending.strangers()
-        ask = self._question(mending)
+        repair.widened += 1
+        strangers = repair.strangers()
+        ask = self._question(repair)
         for node, others in strangers.items():
-            by = mending.members[node] if node in mending.members else mending.outer[node].me
-            self._out.send(by, Relay(ask, tuple(others)))
-            mending.unheard.update(others)
-        self._set_try_timer(mending)
+            by = repair.members[node] if node in repair.members else repair.outer[node].me
+            self._out.send(by, RelayedQuery(ask, tuple(others)))
+            repair.unheard.update(others)
+        self._set_try_timer(repair)
         return bool(strangers)
 
-    def _set_try_timer(self, mending: Mending) -> None:
-        self._out.set_timer(("mend", mending.stage, mending.event, mending.attempt), self._config.answer_timeout)
+    def _set_try_timer(self, repair: Repair) -> None:
+        self._out.set_timer(("mend", repair.stage, repair.event, repair.attempt), self._config.answer_timeout)
 
-    def on_answer(self, message: Answer) -> None:
-        mending = self.mending
-        if mending is None or mending.event != message.event or message.attempt != mending.attempt:
+    def on_answer(self, message: ShadowReply) -> None:
+        repair = self.repair
+        if repair is None or repair.event != message.event or message.attempt != repair.attempt:
             return
         node = message.me.id
-        if node in mending.members:
-            if message.me.incarnation > mending.members[node].incarnation:
-                mending.members[node] = message.me  # its neighbours would refuse a link to the life that has ended
+        if node in repair.members:
+            if message.me.incarnation > repair.members[node].incarnation:
+                repair.members[node] = message.me  # its neighbours would refuse a link to the life that has ended
             if message.former:
-                mending.former.add(node)
+                repair.former.add(node)
             if message.leaving:
-                self._go_on(mending, self._lose_member(mending, node))
+                self._go_on(repair, self._lose_member(repair, node))
                 return
-            mending.answers[node] = message
-            self._proceed(mending)
-        elif node in mending.unheard:
-            mending.unheard.discard(node)
-            if (message.former or mending.centre is not None) and not message.leaving:
-                mending.members[node] = message.me
-                mending.answers[node] = message
+            repair.answers[node] = message
+            self._proceed(repair)
+        elif node in repair.unheard:
+            repair.unheard.discard(node)
+            if (message.former or repair.centre is not None) and not message.leaving:
+                repair.members[node] = message.me
+                repair.answers[node] = message
                 if message.former:
-                    mending.former.add(node)
+                    repair.former.add(node)
             elif not message.leaving:
-                mending.outer[node] = message
-            self._proceed(mending)
+                repair.outer[node] = message
+            self._proceed(repair)
 
-    def _proceed(self, mending: Mending) -> None:
-        if mending.stage != ASKING or mending.silent() or mending.inquiries or mending.unheard:
+    def _proceed(self, repair: Repair) -> None:
+        if repair.stage != ASKING or repair.silent() or repair.inquiries or repair.unheard:
             return
-        if self._widen(mending):
+        if self._widen(repair):
             return
-        missing = mending.uncovered()
-        if missing and not mending.walked and self._ring.successors:
-            self._start_walk(mending, missing)
-        elif missing and mending.is_outrun():
-            self.mending = None
-            self._owner.put_off(mending.event)
+        missing = repair.uncovered()
+        if missing and not repair.walked and self._ring.successors:
+            self._start_walk(repair, missing)
+        elif missing and repair.is_outrun():
+            self.repair = None
+            self._owner.put_off(repair.event)
         else:
-            self._link(mending)
+            self._link(repair)
 
-    def _go_on(self, mending: Mending, grown: bool) -> None:
+    def _go_on(self, repair: Repair, grown: bool) -> None:
         """Members were lost: ask anew where others came in for them or links to them were planned, else go on."""
-        cut_off = [pair for pair in mending.open_links if not mending.has_both(pair)]
-        redo = mending.stage == LINKING and (grown or cut_off) and self._config.remedies.redo_unconfirmed
-        if redo or (mending.stage == ASKING and grown):
-            self._ask(mending)
+        cut_off = [pair for pair in repair.open_links if not repair.has_both(pair)]
+        redo = repair.stage == LINKING and (grown or cut_off) and self._config.remedies.redo_unconfirmed
+        if redo or (repair.stage == ASKING and grown):
+            self._ask(repair)
         else:
-            self._proceed(mending)
+            self._proceed(repair)
 
-    def _lose_member(self, mending: Mending, node: NodeId) -> bool:
+    def _lose_member(self, repair: Repair, node: NodeId) -> bool:
         """A member is gone. One that was linked to the loss brings its own former neighbours in; whether it did."""
-        ref = mending.members.pop(node)
-        mending.answers.pop(node, None)
-        mending.gone.add(node)
-        was_neighbour = node in mending.former
-        mending.former.discard(node)
-        if mending.centre is not None:
-            return self._choose_members(mending, mending.centre.id)
+        ref = repair.members.pop(node)
+        repair.answers.pop(node, None)
+        repair.gone.add(node)
+        was_neighbour = node in repair.former
+        repair.former.discard(node)
+        if repair.centre is not None:
+            return self._choose_members(repair, repair.centre.id)
         if not was_neighbour:
             return False
-        if not self._config.remedies.linked_losses_as_one or node in mending.losses:
+        if not self._config.remedies.linked_losses_as_one or node in repair.losses:
             return False
-        mending.losses[node] = Loss(EventId(ref.id, ref.incarnation, "leave"), known=False)
-        return self._inherit(mending, node)
+        repair.losses[node] = Loss(EventId(ref.id, ref.incarnation, "leave"), known=False)
+        return self._inherit(repair, node)
 
-    def _inherit(self, mending: Mending, node: NodeId) -> bool:
+    def _inherit(self, repair: Repair, node: NodeId) -> bool:
         """Bring a linked loss in, from here where it is this node's to mend, else ask whose it is; whether done."""
-        linked = mending.losses[node].event
-        case = self._docket.cases.get(linked)
+        linked = repair.losses[node].event
+        case = self._event_queue.cases.get(linked)
         if self._ring.is_coordinator(node) or (case is not None and case.inquirers):
-            mending.inquiries.discard(node)
-            mending.add_loss(self._docket.case(linked).loss)
+            repair.inquiries.discard(node)
+            repair.add_loss(self._event_queue.case(linked).loss)
             return True
-        mending.inquiries.add(node)
-        self._locator.search(node, ("linked", mending.event, linked), self._ring.members.values())
+        repair.inquiries.add(node)
+        self._ring_lookup.search(node, ("linked", repair.event, linked), self._ring.members.values())
         return False
 
     def on_located(self, purpose: tuple[object, ...], successor: Ref | None) -> None:
         """The coordinator of a linked loss was found: ask it for the former neighbours, or do without."""
-        mending = self.mending
+        repair = self.repair
         _, event, linked = purpose
         assert isinstance(linked, EventId)
-        if mending is None or mending.event != event or linked.node not in mending.inquiries:
+        if repair is None or repair.event != event or linked.node not in repair.inquiries:
             return
         if successor is None:
-            mending.inquiries.discard(linked.node)
-            self._proceed(mending)
+            repair.inquiries.discard(linked.node)
+            self._proceed(repair)
             return
-        loss = mending.losses[mending.event.node]
+        loss = repair.losses[repair.event.node]
         self._out.send(
             successor,
-            Inquire(self._book.ref, mending.event, linked, tuple(loss.neighbours.values()), tuple(sorted(loss.topics))),
+            LinkedLossQuery(
+                self._peer_table.ref, repair.event, linked, tuple(loss.neighbours.values()), tuple(sorted(loss.topics))
+            ),
         )
 
-    def on_inherit(self, message: Inherit) -> None:
-        mending = self.mending
-        if mending is None or mending.event != message.event or message.lost.node not in mending.inquiries:
+    def on_inherit(self, message: LinkedLossReply) -> None:
+        repair = self.repair
+        if repair is None or repair.event != message.event or message.lost.node not in repair.inquiries:
             return
-        mending.inquiries.discard(message.lost.node)
+        repair.inquiries.discard(message.lost.node)
         if not message.lead:
-            self.mending = None
+            self.repair = None
             self._owner.yield_to_another(message.event)
             return
         neighbours = {ref.id: ref for ref in message.neighbours}
-        mending.add_loss(Loss(message.lost, set(message.topics), neighbours))
-        self._ask(mending)
+        repair.add_loss(Loss(message.lost, set(message.topics), neighbours))
+        self._ask(repair)
 
-    def _try_again(self, mending: Mending) -> None:
+    def _try_again(self, repair: Repair) -> None:
         """Somebody was silent: ask again, and after a few times count it as lost."""
-        mending.tries += 1
-        mending.unheard = set()
-        if mending.stage == ASKING:
-            if mending.tries >= self._config.attempts:
-                mending.tries = 0
-                grown = [self._inherit(mending, node) for node in sorted(mending.inquiries)]
-                grown += [self._pass_over(mending, node) for node in mending.silent()]
-                self._set_try_timer(mending)
-                self._go_on(mending, any(grown))
+        repair.tries += 1
+        repair.unheard = set()
+        if repair.stage == ASKING:
+            if repair.tries >= self._config.attempts:
+                repair.tries = 0
+                grown = [self._inherit(repair, node) for node in sorted(repair.inquiries)]
+                grown += [self._pass_over(repair, node) for node in repair.silent()]
+                self._set_try_timer(repair)
+                self._go_on(repair, any(grown))
             else:
-                self._ask_silent(mending)
-        elif mending.tries >= self._config.attempts:
-            if mending.is_centre_silent():
-                self.mending = None
-                self._owner.abandon(mending.event)
+                self._ask_silent(repair)
+        elif repair.tries >= self._config.attempts:
+            if repair.is_centre_silent():
+                self.repair = None
+                self._owner.abandon(repair.event)
             elif self._config.remedies.redo_unconfirmed:
-                self._ask(mending)
+                self._ask(repair)
             else:
-                self._finish(mending)
+                self._finish(repair)
         else:
-            self._propose(mending)
+            self._propose(repair)
 
-    def _pass_over(self, mending: Mending, node: NodeId) -> bool:
+    def _pass_over(self, repair: Repair, node: NodeId) -> bool:
         """A member that does not answer counts as lost; a former neighbour that was only slow has to join again."""
-        if mending.centre is None and node in mending.former:
-            ref = mending.members[node]
-            self._out.send(ref, Knock(self._book.ref, ref.incarnation, final=True))
-        return self._lose_member(mending, node)
+        if repair.centre is None and node in repair.former:
+            ref = repair.members[node]
+            self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
+        return self._lose_member(repair, node)
 
-    def _link(self, mending: Mending) -> None:
-        self._enter(LINKING, mending)
-        mending.tries = 0
-        rho = self._config.mend_rho if mending.centre is None else self._config.rho
-        pairs = mending.plan(self._engine, rho, self._config.halo_hops > 0)
-        mending.open_links = {pair: set() for pair in pairs}
-        mending.made.extend(pairs)
-        self._propose(mending)
+    def _link(self, repair: Repair) -> None:
+        self._enter(LINKING, repair)
+        repair.tries = 0
+        rho = self._config.repair_rho if repair.centre is None else self._config.rho
+        pairs = repair.plan(self._engine, rho, self._config.halo_hops > 0)
+        repair.open_links = {pair: set() for pair in pairs}
+        repair.made.extend(pairs)
+        self._propose(repair)
 
-    def _propose(self, mending: Mending) -> None:
-        for ref, proposal in mending.proposals(self._book.ref):
+    def _propose(self, repair: Repair) -> None:
+        for ref, proposal in repair.proposals(self._peer_table.ref):
             self._out.send(ref, proposal)
-        if mending.open_links and self._config.remedies.redo_unconfirmed:
-            self._set_try_timer(mending)
+        if repair.open_links and self._config.remedies.redo_unconfirmed:
+            self._set_try_timer(repair)
         else:
-            self._finish(mending)
+            self._finish(repair)
 
-    def on_confirmed(self, sender: NodeId, message: Confirmed) -> None:
-        mending = self.mending
-        if mending is None or mending.event != message.event or message.attempt != mending.attempt:
+    def on_confirmed(self, sender: NodeId, message: LinkConfirmed) -> None:
+        repair = self.repair
+        if repair is None or repair.event != message.event or message.attempt != repair.attempt:
             return
         pair = (min(sender, message.other), max(sender, message.other))
-        ends = mending.open_links.get(pair)
+        ends = repair.open_links.get(pair)
         if ends is None:
             return
-        answer = mending.answers.get(sender)
+        answer = repair.answers.get(sender)
         if answer is not None and answer.topics_version != message.topics_version:
-            self._ask(mending)
+            self._ask(repair)
             return
         ends.add(sender)
-        mending.confirmed_by.add(sender)
+        repair.confirmed_by.add(sender)
         if len(ends) == 2:
-            del mending.open_links[pair]
-        if mending.stage == LINKING and not mending.open_links:
-            self._finish(mending)
+            del repair.open_links[pair]
+        if repair.stage == LINKING and not repair.open_links:
+            self._finish(repair)

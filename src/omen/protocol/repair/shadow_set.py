@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from omen.protocol.events import Engine, NodeId, Topic
-from omen.protocol.messages.overlay import Answer, Ask, EventId, Propose, Ref
+from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
 
 WAITING, GATHERING, ASKING, LINKING, FINISHING = "waiting", "gathering", "asking", "linking", "finishing"
 
@@ -26,7 +26,7 @@ class Loss:
 
 
 @dataclass(slots=True)
-class Mending:
+class Repair:
     """The state of one repair. `centre`: the node to be linked (join, added topics); None for a loss.
 
     `outer`: answers of nodes around the shadow set, `unheard` those still to answer, `widened` how many hops so far.
@@ -38,8 +38,8 @@ class Mending:
     losses: dict[NodeId, Loss] = field(default_factory=dict)
     members: dict[NodeId, Ref] = field(default_factory=dict)
     former: set[NodeId] = field(default_factory=set)
-    answers: dict[NodeId, Answer] = field(default_factory=dict)
-    outer: dict[NodeId, Answer] = field(default_factory=dict)
+    answers: dict[NodeId, ShadowReply] = field(default_factory=dict)
+    outer: dict[NodeId, ShadowReply] = field(default_factory=dict)
     unheard: set[NodeId] = field(default_factory=set)
     widened: int = 0
     asked: tuple[Topic, ...] = ()
@@ -75,7 +75,7 @@ class Mending:
             has |= int.from_bytes(answer.mine, "little") & ~int.from_bytes(answer.unsettled, "little")
         return has
 
-    def _anchored(self, answer: Answer, settled: int) -> int:
+    def _anchored(self, answer: ShadowReply, settled: int) -> int:
         """The topics in which a member can take the newcomer in, as bits.
 
         One that waits to be linked itself stands for nobody else, so it counts only where nobody else is to be found,
@@ -108,16 +108,17 @@ class Mending:
         self.answers.pop(loss.event.node, None)
         self.former.discard(loss.event.node)
 
-    def question(self, me: Ref, is_dead: Callable[[Ref], bool]) -> Ask:
+    def question(self, me: Ref, is_declared_failed: Callable[[Ref], bool]) -> ShadowQuery:
         """What the shadow set is asked: which nodes are lost, and which are there but give up topics."""
         lost = tuple(
             ref
             for loss in self.losses.values()
-            if loss.event.kind == "leave" and is_dead(ref := Ref(loss.event.node, loss.event.incarnation, ""))
+            if loss.event.kind == "leave"
+            and is_declared_failed(ref := Ref(loss.event.node, loss.event.incarnation, ""))
         )
         gone = {ref.id for ref in lost}
         fading = tuple(sorted(node for node in self.losses if node not in gone))
-        return Ask(me, self.event, self.attempt, self.asked, lost, fading)
+        return ShadowQuery(me, self.event, self.attempt, self.asked, lost, fading)
 
     def plan(self, engine: Engine, rho: float, halo: bool) -> list[tuple[NodeId, NodeId]]:
         """Run the greedy engine on the shadow set; the links that make it topic-connected."""
@@ -132,7 +133,7 @@ class Mending:
         pairs = engine(topics_of, labels_of, degrees, rho, centre)
         return [(nodes[one], nodes[other]) for one, other in pairs]
 
-    def proposals(self, me: Ref) -> Iterator[tuple[Ref, Propose]]:
+    def proposals(self, me: Ref) -> Iterator[tuple[Ref, LinkProposal]]:
         """What is to be told to each end that has not confirmed its link."""
         refs = dict(self.members)
         if self.centre is not None:
@@ -140,7 +141,7 @@ class Mending:
         for (one, other), confirmed in sorted(self.open_links.items()):
             for end, far in ((one, other), (other, one)):
                 if end not in confirmed:
-                    yield refs[end], Propose(me, self.event, self.attempt, refs[far])
+                    yield refs[end], LinkProposal(me, self.event, self.attempt, refs[far])
 
     def has_both(self, pair: tuple[NodeId, NodeId]) -> bool:
         """Whether both ends of a planned link are still there."""

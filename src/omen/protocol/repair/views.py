@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from omen.protocol.config import Config
 from omen.protocol.events import NodeId, Randomness, Topic
-from omen.protocol.membership.peer_table import Book
+from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.registry import Registry
 from omen.protocol.messages.overlay import Digest, Ref
 from omen.protocol.repair.backups import build_backups
@@ -33,8 +33,8 @@ class Views:
     `version` counts the changes of who is followed and who is a backup.
     """
 
-    def __init__(self, book: Book, config: Config, randomness: Randomness) -> None:
-        self._book = book
+    def __init__(self, peer_table: PeerTable, config: Config, randomness: Randomness) -> None:
+        self._peer_table = peer_table
         self._config = config
         self._random = randomness
         self.shadows: dict[NodeId, Shadow] = {}
@@ -57,7 +57,7 @@ class Views:
         view: set[NodeId] = set()
         for node, shadow in self.shadows.items():
             view.update(shadow.backups)
-            known = self._book.known.get(node)
+            known = self._peer_table.known.get(node)
             if known is not None:
                 view.update(ref.id for ref in known.neighbours)
         return view
@@ -103,7 +103,7 @@ class Views:
     def note_news(self, nodes: Iterable[NodeId]) -> None:
         """The topics of these nodes are new: take in whoever covers what is still lacking."""
         for node in nodes:
-            topics = self._book.topics_of(node)
+            topics = self._peer_table.topics_of(node)
             for followed, shadow in self.shadows.items():
                 if followed == node or node in shadow.backups:
                     shadow.stale = True
@@ -125,9 +125,9 @@ class Views:
         if self.registry is not None:
             self._read_registry(self.registry)
         for node, shadow in self.shadows.items():
-            known = self._book.known.get(node)
+            known = self._peer_table.known.get(node)
             if known is not None and shadow.stale:
-                topics = self._book.topics_of(node)
+                topics = self._peer_table.topics_of(node)
                 if topics != shadow.topics:
                     shadow.topics, shadow.quiet = topics, 0
             if shadow.stale:
@@ -145,11 +145,11 @@ class Views:
     def _rebuild(self, node: NodeId, shadow: Shadow) -> None:
         candidates = {
             other: topics
-            for other, topics in self._book.topic_sets.items()
+            for other, topics in self._peer_table.topic_sets.items()
             if other != node and not topics.isdisjoint(shadow.topics)
         }
-        if self._book.id != node:
-            candidates[self._book.id] = self._book.topics_of(self._book.id)
+        if self._peer_table.id != node:
+            candidates[self._peer_table.id] = self._peer_table.topics_of(self._peer_table.id)
         weights = {other: self._weight(other) for other in candidates}
         chosen = build_backups(
             shadow.topics, candidates, weights, self._config.coverage, self._config.backups, self._random
@@ -165,19 +165,19 @@ class Views:
     def _admit(self, shadow: Shadow, node: NodeId) -> None:
         self.version += 1
         shadow.backups.append(node)
-        for topic in shadow.topics & self._book.topics_of(node):
+        for topic in shadow.topics & self._peer_table.topics_of(node):
             shadow.counts[topic] += 1
             if shadow.counts[topic] >= self._config.coverage:
                 shadow.lacking.discard(topic)
 
     def _weight(self, node: NodeId) -> int:
-        known = self._book.get(node)
-        serving = sum(1 for shadow in self.shadows.values() if node in shadow.backups)
-        return serving + (len(known.neighbours) if known is not None else 0)
+        known = self._peer_table.get(node)
+        shadow_member = sum(1 for shadow in self.shadows.values() if node in shadow.backups)
+        return shadow_member + (len(known.neighbours) if known is not None else 0)
 
     def backups_of(self, node: NodeId) -> list[Ref]:
         shadow = self.shadows.get(node)
         if shadow is None:
             return []
-        known = (self._book.get(backup) for backup in shadow.backups)
+        known = (self._peer_table.get(backup) for backup in shadow.backups)
         return [descriptor.digest.ref for descriptor in known if descriptor is not None]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from omen.protocol.messages.base import Life, Number, Place
+from omen.protocol.messages.base import Incarnation, Number, Place
 from omen.protocol.messages.overlay import Message, Ref
 
 
@@ -41,19 +41,19 @@ class Disconnect(Message, frozen=True, array_like=True, tag=53):
     """May we part? No answer is a no."""
 
     task: Number
-    incarnation: Life
+    incarnation: Incarnation
 
 
 class DisconnectOk(Message, frozen=True, array_like=True, tag=54):
     task: Number
-    incarnation: Life
+    incarnation: Incarnation
 
 
 class Leave(Message, frozen=True, array_like=True, tag=55):
     """We are no neighbours any more, whether you like it or not."""
 
     task: Number
-    incarnation: Life
+    incarnation: Incarnation
 
 
 class Heartbeat(Message, frozen=True, array_like=True, tag=56):

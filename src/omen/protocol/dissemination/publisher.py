@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from omen.protocol.node import OmenNode
 
 
-class Publishing:
+class Publisher:
     """Keeps the dissemination of a node told of its links."""
 
     def __init__(self, node: OmenNode) -> None:
@@ -47,13 +47,13 @@ class Publishing:
     def spread_over_links(self) -> None:
         """Tell the dissemination which links there are, and who wants what at their far ends."""
         node = self._node
-        topics_of = node.book.topics_of
+        topics_of = node.peer_table.topics_of
         neighbours = {
             other: (link.ref, topics_of(other))
             for other, link in node.links.links.items()
             if link.state in (UP, FADING)
         }
-        node.dissemination.refresh(topics_of(node.book.id), node.requests.wanted, neighbours, node.now)
+        node.dissemination.refresh(topics_of(node.peer_table.id), node.requests.wanted, neighbours, node.now)
 
     def is_waiting(self, topic: Topic) -> bool:
         """Whether this node is still to be linked in a topic."""
