@@ -16,7 +16,7 @@ from omen.net.handshake import Handshake
 from omen.net.hello import REVISION, Hello, Refused
 from omen.net.names import split_address
 from omen.net.security import Security
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages import wire
 from omen.protocol.messages.overlay import Descriptor, Digest, LinkOk, LinkOpen, LinkSeen, Ref
 

@@ -33,7 +33,7 @@ from omen.net.logs import write_log
 from omen.net.running import run
 from omen.net.security import Rule, Security
 from omen.net.settings import LIVE, Limits, NodeConfig
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 
 from .fuzz import mutate, sample_frames
 

@@ -26,7 +26,7 @@ from omen.net.handshake import Handshake
 from omen.net.hello import UNREADABLE, Hello, Refused, check_hello, read_hello, write_hello, write_refusal
 from omen.net.settings import LIVE
 from omen.protocol.events import Multicast, Publish, Received, Send
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages import overlay as messages
 from omen.protocol.messages import publications, wire
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref

@@ -11,7 +11,7 @@ import pytest
 
 from omen.net.hello import MAGIC, PREFACE, VERSION, Hello, write_hello
 from omen.net.names import topic_key
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import (
     Descriptor,
     Descriptors,

@@ -14,7 +14,7 @@ from omen.net.hello import write_hello
 from omen.net.keys import authority_in, make_cluster_keys, make_node, security_from
 from omen.net.names import topic_key
 from omen.net.security import Security
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import Descriptor, Digest, LinkOpen, Ref
 from omen.protocol.messages.publications import make_publication, stream_key
 

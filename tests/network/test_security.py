@@ -27,7 +27,7 @@ from omen.net.names import topic_key
 from omen.net.running import run
 from omen.net.security import Rule, Security
 from omen.net.settings import LIVE, NodeConfig, read_node_config
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.publications import make_publication, stream_key
 
 from .attackers import Attacker

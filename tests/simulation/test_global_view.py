@@ -5,7 +5,7 @@ from __future__ import annotations
 from omen.churn import Crash, Join, Leave, Resubscribe, Trace
 from omen.maintain.choosing import choose_links
 from omen.protocol.config import Config
-from omen.protocol.membership.registry import Registry
+from omen.protocol.membership.peer_table import Registry
 from omen.sim.population import Population
 from omen.sim.world import World
 from omen.systems import design_overlay

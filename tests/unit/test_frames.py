@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import LinkSeen, Ref, Shuffle
 from omen.protocol.messages.publications import (
     HEADER_BYTES,

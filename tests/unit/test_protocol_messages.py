@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages import base as vocabulary
 from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.overlay import (

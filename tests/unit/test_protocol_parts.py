@@ -9,7 +9,7 @@ import pytest
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.events import Send, SetTimer
-from omen.protocol.membership.circle import SPACE, clockwise, nearest_after, nearest_before, place_of
+from omen.protocol.membership.ring import SPACE, clockwise, nearest_after, nearest_before, place_of
 from omen.protocol.membership.peer_sampling import PeerSampling
 from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import SPARE, Ring

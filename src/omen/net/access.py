@@ -16,7 +16,7 @@ from typing import Any
 from omen.errors import Denied
 from omen.net.names import topic_key
 from omen.net.security import Rule
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import Descriptor, Descriptors, LinkOk, LinkOpen, RepairRequest
 from omen.protocol.messages.publications import Publication, StreamKey, read_key
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, assert_never
+from typing import Any
 
 from omen.errors import InvalidInput, OmenError
 from omen.net.birth import Birth, Preset
@@ -25,7 +25,7 @@ from omen.net.serving import serve_pages
 from omen.net.settings import NodeConfig
 from omen.net.state import last_life, write_state
 from omen.protocol import events
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import Ref
 
 POLL_S = 0.25
@@ -103,7 +103,7 @@ class Broker:
         core = self.core
         if core is None or core.stopped:
             return False
-        return self._has_arrived and not any(event.kind == "join" for event in core.requests.open)
+        return self._has_arrived and not core.status().is_joining
 
     @property
     def gaps(self) -> int:
@@ -159,7 +159,7 @@ class Broker:
                 self._servers.append(await loop.create_server(lambda: self._running().peers.accept(), sock=plug))
                 is_serving = True
             patience = min(deadline, loop.time() + 3 * self.config.protocol.standby_timeout / 1e6)
-            while not self.is_joined and (loop.time() < patience or driver.core.ring.members):
+            while not self.is_joined and (loop.time() < patience or driver.core.status().membership.ring):
                 if loop.time() >= deadline:
                     raise NotJoined(f"node {self.name!r} was not taken in within {patience_s:g} s")
                 await self._wait_for_news(POLL_S)
@@ -254,16 +254,17 @@ class Broker:
             case events.Held(topic, sequence):
                 self._held[topic] = sequence
                 self._news.set()
-            case events.Notify(what, detail):
-                if what == "left":
-                    self._has_left = True
-                elif what == "arrived" and detail.kind == "join":
-                    self._has_arrived = True
-                elif what == "renewed":
-                    self._has_arrived = not self.core.contacts
+            case events.Left():
+                self._has_left = True
+                self._news.set()
+            case events.RequestHandled(event):
+                self._has_arrived = self._has_arrived or event.kind == "join"
+                self._news.set()
+            case events.Rejoined():
+                self._has_arrived = not self.core.contacts
                 self._news.set()
             case _:
-                assert_never(output)
+                self._news.set()
 
     async def _wait_for_news(self, at_most: float) -> None:
         self._news.clear()
@@ -296,11 +297,13 @@ class Broker:
 
     async def _link(self, keys: tuple[int, ...], timeout: float | None) -> None:
         driver = self._running()
-        before = set(driver.core.requests.open)
+        before = set(driver.core.status().repairs.requests)
         driver.feed(events.Subscribe(keys))
-        asked = set(driver.core.requests.open) - before
+        asked = set(driver.core.status().repairs.requests) - before
         async with asyncio.timeout(timeout):
-            while (asked & driver.core.requests.open.keys() or not self.is_joined) and not self._has_left:
+            while (
+                asked.intersection(driver.core.status().repairs.requests) or not self.is_joined
+            ) and not self._has_left:
                 await self._wait_for_news(POLL_S)
 
     async def unsubscribe(self, *topics: str) -> None:
@@ -334,7 +337,7 @@ class Broker:
         driver = self._running()
         driver.feed(events.Publish(key, content))
         self.published += 1
-        return int(driver.core.dissemination.last_published(key))
+        return int(driver.core.last_published(key))
 
     async def wait_held(self, topic: str, sequence: int, timeout: float | None = None) -> bool:
         """Wait until the neighbours on this topic have all up to `sequence`; whether they did within `timeout`."""
@@ -351,7 +354,8 @@ class Broker:
     def has_company(self, topic: str) -> bool:
         """Whether a neighbour wants this topic too."""
         core, key = self._running().core, self._key(topic)
-        return any(key in core.peer_table.topics_of(node) for node in core.links.links)
+        status = core.status()
+        return any(key in status.membership.topic_sets.get(node, ()) for node in status.links)
 
     def messages(self) -> AsyncIterator[Message | Gap]:
         """What arrives, as it arrives; ends when the broker stops."""

@@ -31,15 +31,19 @@ from omen.protocol.events import (
     LinkSlow,
     Multicast,
     NodeId,
+    Notification,
     Notify,
     Output,
     PeerLost,
     Received,
+    Rejoined,
+    RepairFinished,
+    RepairStageEntered,
     Send,
     SetTimer,
     Time,
+    Timer,
     TimerFired,
-    TimerKey,
 )
 from omen.protocol.messages import wire
 from omen.protocol.messages.overlay import EventId
@@ -50,7 +54,7 @@ ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
 REPAIRS_TIMED_AT_MOST = 256
 PUBLICATION = "Publication"
 
-ForApplication = Gap | Held | Notify
+ForApplication = Gap | Held | Notification
 """What a core has to say to the application above it, apart from publications."""
 
 
@@ -86,7 +90,7 @@ class Driver:
         self._deliver = deliver
         self._tell = tell
         self._loop = asyncio.get_running_loop()
-        self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
+        self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._recorder: Recorder | None = None
         self._repairs_begun: dict[EventId, Time] = {}
         self._has_detector = False
@@ -156,15 +160,15 @@ class Driver:
                     parts, size, urgent = frame(message)
                     self._count_sent(message, size, 1)
                     self.peers.send(to, address, parts, size, urgent)
-                case SetTimer(key, delay):
-                    self._set_timer(key, delay)
+                case SetTimer(timer, delay):
+                    self._set_timer(timer, delay)
                 case Connect(peer, address):
                     self.peers.keep(peer, address)
                 case Disconnect(peer):
                     self.peers.release(peer)
-                case Notify():
-                    self._note(output)
-                    self._tell(output)
+                case Notify(notification):
+                    self._note(notification)
+                    self._tell(notification)
                 case _:
                     assert_never(output)
 
@@ -182,32 +186,31 @@ class Driver:
         self.sent[kind] += copies
         self.bytes_sent[kind] += size * copies
 
-    def _set_timer(self, key: TimerKey, delay: Time) -> None:
+    def _set_timer(self, key: Timer, delay: Time) -> None:
         former = self._timers.get(key)
         if former is not None:
             former.cancel()
         self._timers[key] = self._loop.call_later(delay / 1e6, self._fire, key)
 
-    def _fire(self, key: TimerKey) -> None:
+    def _fire(self, key: Timer) -> None:
         del self._timers[key]
         self._feed_safely(TimerFired(key))
 
-    def _note(self, notice: Notify) -> None:
-        """Keep count of repairs; let go of the wishes of a former life."""
-        if notice.what == "renewed":
-            self.counts["renewed"] += 1
-            self.log.warning("taken for gone, and back in another life", incarnation=notice.detail)
-            self.peers.forget_wishes()
-        elif notice.what == "step":
-            event = notice.detail[0]
-            if event not in self._repairs_begun and len(self._repairs_begun) < REPAIRS_TIMED_AT_MOST:
-                self._repairs_begun[event] = self.now()
-        elif notice.what == "handled":
-            event, made, shadow = notice.detail[:3]
-            begun = self._repairs_begun.pop(event, None)
-            took_s = (self.now() - begun) / 1e6 if begun is not None else 0.0
-            self.repairs.observe(took_s)
-            self.log.info("mended", event=event.kind, links=len(made), shadow=shadow, took_s=round(took_s, 3))
+    def _note(self, notification: Notification) -> None:
+        """Keep count of repairs; a node that rejoins wishes for no connection of its former incarnation."""
+        match notification:
+            case Rejoined(incarnation):
+                self.counts["rejoined"] += 1
+                self.log.warning("rejoined", incarnation=incarnation)
+                self.peers.forget_wishes()
+            case RepairStageEntered(event):
+                if event not in self._repairs_begun and len(self._repairs_begun) < REPAIRS_TIMED_AT_MOST:
+                    self._repairs_begun[event] = self.now()
+            case RepairFinished(event, links, members):
+                begun = self._repairs_begun.pop(event, None)
+                took_s = (self.now() - begun) / 1e6 if begun is not None else 0.0
+                self.repairs.observe(took_s)
+                self.log.info("repaired", event=event.kind, links=len(links), shadow=members, took_s=round(took_s, 3))
 
     def on_peer_frames(self, node: NodeId, data: list[bytes], connection: Connection) -> None:
         """All frames of one read."""

@@ -19,8 +19,7 @@ from omen.net.logs import write_log
 from omen.net.names import join_address, next_life, topic_key
 from omen.net.running import run_node
 from omen.net.settings import NodeConfig
-from omen.protocol.membership.circle import nearest_after, nearest_before, place_of
-from omen.protocol.membership.ring import SPARE
+from omen.protocol.membership.ring import SPARE, nearest_after, nearest_before, place_of
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import msgspec
 from omen.errors import InvalidInput
 from omen.net.hello import PREFACE, REFUSAL, VERSION, Hello, Refused, check_hello, read_hello, write_hello
 from omen.net.names import check_name
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 
 PROOF = b"OMPR"
 PROOF_BYTES = 32

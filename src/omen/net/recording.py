@@ -18,7 +18,7 @@ import msgspec
 
 from omen.errors import InvalidInput
 from omen.net.birth import Birth, make_core
-from omen.protocol.events import Engine, Input, Output, Received, SetTimer, Time, TimerFired, TimerKey
+from omen.protocol.events import Engine, Input, Output, Received, SetTimer, Time, Timer, TimerFired
 from omen.protocol.messages import wire
 
 LENGTH = struct.Struct(">I")
@@ -46,27 +46,27 @@ class Timers:
     """Numbers the timers a core sets, in the order it sets them."""
 
     def __init__(self) -> None:
-        self.keys: dict[int, TimerKey] = {}
-        self._numbers: dict[TimerKey, int] = {}
+        self.keys: dict[int, Timer] = {}
+        self._numbers: dict[Timer, int] = {}
         self._count = 0
 
     def note(self, outputs: Sequence[Output]) -> None:
         for output in outputs:
             if type(output) is SetTimer:
-                former = self._numbers.get(output.key)
+                former = self._numbers.get(output.timer)
                 if former is not None:
                     self.keys.pop(former, None)
-                self._numbers[output.key] = self._count
-                self.keys[self._count] = output.key
+                self._numbers[output.timer] = self._count
+                self.keys[self._count] = output.timer
                 self._count += 1
 
-    def take(self, key: TimerKey) -> int:
+    def take(self, key: Timer) -> int:
         """The number of a timer that fires now."""
         number = self._numbers.pop(key)
         self.keys.pop(number, None)
         return number
 
-    def fire(self, number: int) -> TimerKey:
+    def fire(self, number: int) -> Timer:
         """The key of a timer that fires now."""
         key = self.keys.pop(number)
         self._numbers.pop(key, None)
@@ -89,7 +89,7 @@ class Recorder:
         if isinstance(event, Received):
             self._note(RECEIVED, now, event.sender, wire.encode(event.message), outputs)
         elif isinstance(event, TimerFired):
-            self._note(TIMER, now, self._timers.take(event.key), b"", outputs)
+            self._note(TIMER, now, self._timers.take(event.timer), b"", outputs)
         else:
             self._note(OTHER, now, 0, _encoder.encode((type(event).__name__, event)), outputs)
 

@@ -1,12 +1,27 @@
-"""Where the parts of a node put what they want done; the node hands it to the driver."""
+"""What every part of a node is given: what it knows of others, its settings, its outbox, clock and randomness."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from dataclasses import dataclass
 
-from omen.protocol.events import Connect, Disconnect, NodeId, Notify, Output, Send, SetTimer, Time, TimerKey
-from omen.protocol.messages.overlay import Message, Ref
+from omen.protocol.config import Config
+from omen.protocol.events import (
+    Connect,
+    Disconnect,
+    Engine,
+    NodeId,
+    Notification,
+    Notify,
+    Output,
+    Randomness,
+    Send,
+    SetTimer,
+    Time,
+    Timer,
+)
+from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.messages.base import Message, Ref
 
 
 class Outbox:
@@ -26,8 +41,8 @@ class Outbox:
     def put(self, output: Output) -> None:
         self._outputs.append(output)
 
-    def set_timer(self, key: TimerKey, delay: Time) -> None:
-        self._outputs.append(SetTimer(key, delay))
+    def set_timer(self, timer: Timer, delay: Time) -> None:
+        self._outputs.append(SetTimer(timer, delay))
 
     def connect(self, to: Ref) -> None:
         self._outputs.append(Connect(to.id, to.address))
@@ -35,10 +50,31 @@ class Outbox:
     def disconnect(self, node: NodeId) -> None:
         self._outputs.append(Disconnect(node))
 
-    def notify(self, what: str, detail: Any = None) -> None:
-        self._outputs.append(Notify(what, detail))
+    def notify(self, notification: Notification) -> None:
+        self._outputs.append(Notify(notification))
 
     def take(self) -> list[Output]:
         """Everything since the last time."""
         outputs, self._outputs = self._outputs, []
         return outputs
+
+
+class Clock:
+    """The time of the present input. The node sets it; its parts read it."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now: Time = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContext:
+    """Handed to each part of a node when it is made. `engine`: the greedy engine, for those who choose links."""
+
+    peer_table: PeerTable
+    config: Config
+    out: Outbox
+    clock: Clock
+    random: Randomness
+    engine: Engine

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+
+from omen.protocol.messages.base import EventId, Ref
 
 Time = int  # microseconds
 NodeId = int  # a node's place on the identifier circle
@@ -15,8 +18,11 @@ Topic = int  # a topic's key
 MILLISECOND = 1_000
 SECOND = 1_000_000
 
-TimerKey = Hashable
 Item = TypeVar("Item")
+
+
+class Timer(msgspec.Struct, frozen=True, gc=False):
+    """Base of all timers. Each part defines its own kinds; two equal ones are the same timer."""
 
 
 class Received(msgspec.Struct, frozen=True, gc=False):
@@ -27,7 +33,7 @@ class Received(msgspec.Struct, frozen=True, gc=False):
 
 
 class TimerFired(msgspec.Struct, frozen=True, gc=False):
-    key: TimerKey
+    timer: Timer
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +97,9 @@ class Send(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetTimer(msgspec.Struct, frozen=True, gc=False):
-    """Fire `key` after `delay`; setting a key again replaces it."""
+    """Fire `timer` after `delay`; setting an equal one again replaces it."""
 
-    key: TimerKey
+    timer: Timer
     delay: Time
 
 
@@ -110,12 +116,91 @@ class Disconnect:
     peer: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class Notify:
-    """Something the world around the node may want to know: a link came up, an event was handled, the node has left."""
+class RepairStage(StrEnum):
+    """How far a repair is (omen Alg. 1): in this order, ASKING and LINKING again where members are lost."""
 
-    what: str
-    detail: Any = None
+    WAITING = "waiting"
+    GATHERING = "gathering"
+    ASKING = "asking"
+    LINKING = "linking"
+    FINISHING = "finishing"
+
+
+class RepairStageEntered(msgspec.Struct, frozen=True, gc=False):
+    """This node coordinates a repair, and it has come to this stage. `members`: the shadow set so far."""
+
+    event: EventId
+    stage: RepairStage
+    members: tuple[NodeId, ...]
+
+
+class RepairFinished(msgspec.Struct, frozen=True, gc=False):
+    """This node has coordinated a repair. `events`: all it covers, `event` among them; `members`: how many it asked."""
+
+    event: EventId
+    links: tuple[tuple[NodeId, NodeId], ...]
+    members: int
+    events: tuple[EventId, ...]
+
+
+class RequestHandled(msgspec.Struct, frozen=True, gc=False):
+    """What this node asked its successor for (to join, to leave, other topics) is done."""
+
+    event: EventId
+
+
+class PeerDeclaredFailed(msgspec.Struct, frozen=True, gc=False):
+    """This node has declared a peer failed, or heard that others have."""
+
+    peer: Ref
+
+
+class Rejoined(msgspec.Struct, frozen=True, gc=False):
+    """Others had declared this node failed: it goes on under a higher incarnation, and has joined again."""
+
+    incarnation: int
+
+
+class SplitTopicsLinked(msgspec.Struct, frozen=True, gc=False):
+    """The audit has seen this many split topics, and has had their pieces linked."""
+
+    links: tuple[tuple[NodeId, NodeId], ...]
+    topics: int
+
+
+class LinkUp(msgspec.Struct, frozen=True, gc=False):
+    """A link is up: both ends have agreed on it."""
+
+    peer: NodeId
+
+
+class LinkPruned(msgspec.Struct, frozen=True, gc=False):
+    """A redundant link was taken down."""
+
+    peer: NodeId
+
+
+class Left(msgspec.Struct, frozen=True, gc=False):
+    """This node has left in good order; its core does nothing any more."""
+
+
+Notification = (
+    RepairStageEntered
+    | RepairFinished
+    | RequestHandled
+    | PeerDeclaredFailed
+    | Rejoined
+    | SplitTopicsLinked
+    | LinkUp
+    | LinkPruned
+    | Left
+)
+
+
+class Notify(msgspec.Struct, frozen=True, gc=False):
+    """Something that the world around the node may want to know."""
+
+    notification: Notification
 
 
 class Multicast(msgspec.Struct, frozen=True, gc=False):
@@ -174,6 +259,10 @@ class Randomness(Protocol):
 
     def random(self) -> float: ...
 
+
+Handlers = dict[type, Callable[[NodeId, Any], object]]
+TimerHandlers = dict[type[Timer], Callable[[Any], object]]
+"""What a part handles: by the type of the message or timer."""
 
 Engine = Callable[
     [Sequence[Sequence[int]], Sequence[Sequence[int]], Sequence[int], float, int],

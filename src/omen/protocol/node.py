@@ -1,60 +1,86 @@
-"""One OMen node: peer sampling, ring, views, links, coordinator, detector and audit, put together (omen 3-5)."""
+"""One OMen node: its parts, and what goes where (omen 3-5).
+
+A part handles its own messages and timers, and returns what it found out; the node decides who hears of it. Whatever
+concerns several parts is here: a peer that failed or is back, a node that joins, leaves or rejoins, a publication that
+meets the links there are.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, assert_never
 
-from omen.protocol.audit.audit import Audit
+from omen.protocol.audit.audit import AuditPeriodTimer
+from omen.protocol.audit.leader_reports import RendezvousLookup
 from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.dissemination.dissemination import TIMER, Dissemination
-from omen.protocol.dissemination.publisher import Publisher
+from omen.protocol.context import Clock, NodeContext, Outbox
+from omen.protocol.dissemination.dissemination import Dissemination
 from omen.protocol.events import (
     Depart,
     Engine,
+    Handlers,
     Input,
+    Left,
     LinkReady,
     LinkSlow,
     NodeId,
     Output,
+    PeerDeclaredFailed,
     PeerLost,
     Publish,
     Randomness,
     Received,
+    Rejoined,
     Replay,
     Subscribe,
     Time,
+    Timer,
     TimerFired,
+    TimerHandlers,
     Topic,
 )
-from omen.protocol.handlers import build_handlers
-from omen.protocol.membership.connections import Connections
-from omen.protocol.membership.failure_detector import FailureDetector
-from omen.protocol.membership.gossip import Gossip
-from omen.protocol.membership.join_leave import Membership
-from omen.protocol.membership.peer_sampling import PeerSampling
-from omen.protocol.membership.peer_table import PeerTable
-from omen.protocol.membership.registry import Registry, SharedPeerTable
-from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import RingLookup
-from omen.protocol.messages.overlay import Descriptor, Descriptors, Digest, Handled, LinkOk, Located, Ref
+from omen.protocol.membership.failure_detector import ProbeTimer
+from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined, RoundTimer
+from omen.protocol.membership.join_leave import JoinLookup
+from omen.protocol.membership.lost_peers import LostPeer
+from omen.protocol.membership.peer_table import PeerTable, Registry, SharedPeerTable, is_newer
+from omen.protocol.membership.ring_lookup import LookupDone, LookupTimer
+from omen.protocol.messages.base import INCARNATION_AT_MOST, Descriptor, Digest, EventId, Ref
+from omen.protocol.messages.overlay import (
+    Descriptors,
+    DigestOffer,
+    FailureNotice,
+    Handled,
+    Heartbeat,
+    Leaving,
+    LinkClose,
+    LinkOk,
+    LinkOpen,
+    Located,
+    Pong,
+    Refutation,
+    RepairRequest,
+    ShadowQuery,
+    Status,
+)
 from omen.protocol.messages.publications import Publication
-from omen.protocol.repair.coordinator import Coordinator
-from omen.protocol.repair.link_pruning import LinkPruning
-from omen.protocol.repair.links import Links
-from omen.protocol.repair.loss_reports import LossReports
-from omen.protocol.repair.requests import Requests
-from omen.protocol.repair.shadow_member import ShadowMember
-from omen.protocol.repair.views import Views
+from omen.protocol.parts import build_parts
+from omen.protocol.repair.links import FADING, UP, LinkState
+from omen.protocol.repair.loss_reports import LossReportLookup
+from omen.protocol.repair.repair import LinkedLossLookup
+from omen.protocol.repair.requests import DepartTimer
+from omen.protocol.status import NodeStatus, backup_sets_status, links_status, membership_status, repairs_status
 from omen.protocol.validation import MessageValidator
+
+NOTHING_REMEMBERED: Mapping[NodeId, LostPeer] = MappingProxyType({})
 
 
 class OmenNode:
-    """The core of one node. `contacts`: whom to join through; none: the first node of a new overlay.
+    """The core of one node. `contacts`: the peers to join through; none: the first node of a new overlay.
 
-    `registry`: everybody's descriptors, for OMen-G.
+    `registry`: the descriptors of all nodes, for OMen-G.
     """
 
     def __init__(
@@ -68,72 +94,133 @@ class OmenNode:
         registry: Registry | None = None,
     ) -> None:
         self.config = config
-        self.out = Outbox(ref.id)
         self.stopped = False
-        self.next_life: int | None = None
-        self.now: Time = 0
-        self.refused: Counter[str] = Counter()
+        self._out = Outbox(ref.id)
+        self._clock = Clock()
+        self._refused: Counter[str] = Counter()
         self._random = randomness
         self._engine = engine
         self._registry = registry
-        self.publisher = Publisher(self)
-        self.dissemination = Dissemination(ref, config, self.out, self.publisher.is_waiting)
+        self._next_incarnation: int | None = None
+        self._dissemination = Dissemination(ref, config, self._out)
         self._build(ref, topics, contacts)
 
-    def _build(self, ref: Ref, topics: Iterable[Topic], contacts: Sequence[Ref]) -> None:
-        """All parts, from nothing: at the beginning of each life."""
-        config, out, randomness = self.config, self.out, self._random
-        self.contacts = tuple(contacts)
+    def _build(
+        self,
+        ref: Ref,
+        topics: Iterable[Topic],
+        contacts: Sequence[Ref],
+        tombstones: Mapping[NodeId, tuple[int, Time]] | None = None,
+        lost_peers: Mapping[NodeId, LostPeer] = NOTHING_REMEMBERED,
+    ) -> None:
+        """All parts, from nothing: at the beginning of each incarnation."""
+        config, registry = self.config, self._registry
         me = Descriptor(Digest(ref, 1, 1), tuple(sorted(set(topics))), ())
-        life, registry = config.tombstone_life, self._registry
-        self.peer_table = peer_table = PeerTable(me, life) if registry is None else SharedPeerTable(me, life, registry)
-        self.membership = Membership(self)
-        self.peer_sampling = PeerSampling(peer_table, config, randomness, out)
-        self.ring = ring = Ring(peer_table, config)
-        self.views = views = Views(peer_table, config, randomness)
-        views.registry = registry
-        self.links = links = Links(peer_table, config, out)
-        self.gossip = Gossip(peer_table, ring, views, links, self.peer_sampling, config, randomness, out)
-        self.gossip.on_reborn = self.membership.end_former_life
-        self.gossip.on_myself = self.membership.hear_of_oneself
-        self.ring_lookup = ring_lookup = RingLookup(peer_table, config, out)
-        self.coordinator = Coordinator(peer_table, ring, views, ring_lookup, config, randomness, self._engine, out)
-        self.requests = Requests(peer_table, ring, links, views, config, out, self._describe)
-        self.loss_reports = LossReports(peer_table, ring, self.coordinator, ring_lookup, config, out)
-        self.shadow_member = ShadowMember(
-            peer_table,
-            ring,
-            links,
-            self.loss_reports,
-            self.requests,
-            config,
-            out,
-            self.membership.lose_ref,
-            self._clock,
+        table = (
+            PeerTable(me, config.tombstone_life, tombstones)
+            if registry is None
+            else SharedPeerTable(me, config.tombstone_life, tombstones, registry)
         )
-        self.requests.count_on = self.shadow_member.count_on
-        self.link_pruning = LinkPruning(
-            peer_table, links, config, out, self.shadow_member.count_on, self._is_leaving, self._clock
-        )
-        if config.redundant_removals:
-            self.shadow_member.link_pruning = self.link_pruning
-        self.detector = FailureDetector(peer_table, config, randomness, out)
-        self.audit = Audit(peer_table, ring, links, ring_lookup, config, randomness, self._engine, out, self._clock)
-        self._contacts = Connections(peer_table, ring, links, out)
+        context = NodeContext(table, config, self._out, self._clock, self._random, self._engine)
+        self._parts = parts = build_parts(context, registry, lost_peers)
+        self._contacts = tuple(contacts)
         self._offset = 0
         self._paced_at = 0
-        self._handlers = build_handlers(self)
-        self._door = MessageValidator(peer_table, self.membership, self.coordinator, frozenset(self._handlers))
+        self._handlers = parts.handlers() | self._own_handlers()
+        self._timers = parts.timers() | self._own_timers()
+        self._validator = MessageValidator(context, parts.coordinator, frozenset(self._handlers), self._latest)
+
+    def _own_handlers(self) -> Handlers:
+        """The messages that concern several parts."""
+        return {
+            **dict.fromkeys(self._dissemination.kinds, self._on_dissemination),
+            DigestOffer: self._on_digest_offer,
+            Descriptors: self._on_descriptors,
+            Status: self._on_status,
+            Located: self._on_located,
+            Heartbeat: self._on_heartbeat,
+            Pong: self._on_pong,
+            FailureNotice: self._on_failure_notice,
+            Refutation: self._on_refutation,
+            Leaving: self._on_leaving,
+            LinkOpen: self._on_link_open,
+            LinkOk: self._on_link_ok,
+            RepairRequest: self._on_repair_request,
+            ShadowQuery: self._on_shadow_query,
+            Handled: self._on_handled,
+        }
+
+    def _own_timers(self) -> TimerHandlers:
+        return {
+            **dict.fromkeys(self._dissemination.timers, self._on_dissemination_timer),
+            RoundTimer: self._on_round,
+            ProbeTimer: self._on_probe_timer,
+            LookupTimer: self._on_lookup_timer,
+            DepartTimer: self._on_depart_timer,
+            AuditPeriodTimer: self._on_audit_period,
+        }
 
     @property
     def ref(self) -> Ref:
-        return self.peer_table.ref
+        return self._parts.peer_table.ref
 
-    def _is_leaving(self) -> bool:
-        return self.requests.departing
+    @property
+    def contacts(self) -> tuple[Ref, ...]:
+        """The peers this incarnation joins through; none: it is the first of its overlay."""
+        return self._contacts
 
-    def _clock(self) -> Time:
-        return self.now
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics this node carries."""
+        return self._parts.peer_table.me.topics
+
+    @property
+    def wanted(self) -> set[Topic]:
+        """The topics of this node once everything it asked for is handled."""
+        return self._parts.requests.wanted
+
+    @property
+    def is_leaving(self) -> bool:
+        return self._parts.requests.departing
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether this node has something to repair, to make or to report."""
+        queue = self._parts.coordinator.event_queue
+        return bool(
+            self._parts.requests.open
+            or self._parts.loss_reports.open
+            or queue.exe_q
+            or queue.standby
+            or self._parts.coordinator.repair
+            or self._parts.shadow_member.proposals
+            or self._parts.link_pruning.is_busy
+        )
+
+    def link_states(self) -> dict[NodeId, LinkState]:
+        """How far each link is, for those who look often; `status` has the rest."""
+        return {node: link.state for node, link in self._parts.links.links.items()}
+
+    def status(self) -> NodeStatus:
+        """The node as it is now: all that the outside sees of it."""
+        parts = self._parts
+        return NodeStatus(
+            config=self.config,
+            stopped=self.stopped,
+            busy=self.is_busy,
+            me=parts.peer_table.me,
+            wanted=frozenset(parts.requests.wanted),
+            waiting=frozenset(parts.requests.waiting_for()),
+            leaving=parts.requests.departing,
+            links=links_status(parts),
+            membership=membership_status(parts),
+            repairs=repairs_status(parts),
+            backup_sets=backup_sets_status(parts),
+            split_topics=parts.audit.rendezvous.count_split(),
+            led_topics=frozenset(parts.audit.labels.led()),
+            dissemination=self._dissemination.status(),
+            refused=dict(self._refused),
+        )
 
     def preset(
         self,
@@ -143,254 +230,437 @@ class OmenNode:
     ) -> None:
         """Begin as a member of an overlay that was designed beforehand: ring and links are there already.
 
-        `near`: those around on the circle and the neighbours. `neighbours`: each with its own successors.
+        `near`: the nodes around on the ring and the neighbours. `neighbours`: each with its own successors.
         """
         for ref, successors in neighbours:
-            self.links.preset(ref, successors)
+            self._parts.links.preset(ref, successors)
         for descriptor in near:
-            self.gossip.meet(descriptor.digest.ref)
-            self.peer_table.learn(descriptor)
+            self._act_on(self._parts.gossip.meet(descriptor.digest.ref))
+            self._parts.peer_table.learn(descriptor)
         for ref in sample:
-            self.peer_sampling.add(ref)
-        self._describe()
+            self._parts.peer_sampling.add(ref)
+        self._parts.descriptor.refresh()
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether this node has something to mend, to make or to report."""
-        event_queue = self.coordinator.event_queue
-        return bool(
-            self.requests.open
-            or self.loss_reports.open
-            or event_queue.exe_q
-            or event_queue.standby
-            or self.coordinator.repairer.repair
-            or self.shadow_member.proposals
-            or self.link_pruning.is_busy
-        )
+    def drop_link(self, node: NodeId) -> None:
+        """A fault, for simulations: this end forgets a link as if it had never been."""
+        self._parts.links.drop(node)
 
     def start(self, now: Time) -> Sequence[Output]:
-        """Begin: gossip at a random time in each interval, and join where there is whom to join."""
-        self.now = now
+        """Begin: gossip at a random time in each interval, and join where there are contacts."""
+        self._clock.now = now
         self._begin()
-        return self.conclude()
+        return self._conclude()
 
     def _begin(self) -> None:
         self._set_round_timer(0)
         if self.config.detector:
-            self.detector.start()
+            self._parts.failure_detector.start()
         if self.config.audit:
-            self.audit.start()
-        if self.contacts:
-            self.membership.join()
+            self._parts.audit.start()
+        if self._contacts:
+            self._parts.join_leave.join(self._contacts)
 
-    def _begin_again(self, incarnation: int) -> None:
-        """This node was taken for gone: all it had is void, but whom it knows, and what it wants."""
+    def _rejoin(self, incarnation: int) -> None:
+        """This node was declared failed: all it had is void, but the peers it knows, and what it wants."""
         ref = Ref(self.ref.id, incarnation, self.ref.address)
-        known = {other: entry for other, (entry, _) in self.peer_sampling.view.items()} | self.ring.members
-        wanted, buried, before = self.requests.wanted, self.peer_table.tombstones, self.membership
-        before.tell_everybody(handled=False)
-        self._build(ref, wanted, [known[other] for other in sorted(known)])
-        self.peer_table.tombstones, self.membership.remembered = buried, before.remembered
-        self.out.to_oneself.clear()
-        self.out.notify("renewed", incarnation)
-        self.dissemination.me = ref
+        known = {
+            other: entry for other, (entry, _) in self._parts.peer_sampling.view.items()
+        } | self._parts.ring.members
+        tombstones, lost_peers = self._parts.peer_table.tombstones, self._parts.lost_peers.remembered
+        self._parts.join_leave.say_goodbye(handled=False)
+        contacts = [known[other] for other in sorted(known)]
+        self._build(ref, self._parts.requests.wanted, contacts, tombstones, lost_peers)
+        self._out.to_oneself.clear()
+        self._out.notify(Rejoined(incarnation))
+        self._dissemination.me = ref
         self._begin()
+
+    # Inputs
 
     def handle(self, event: Input, now: Time) -> Sequence[Output]:
         """Take in one input; everything that follows from it comes back."""
         if self.stopped:
             return []
-        self.now = now
+        self._clock.now = now
         match event:
             case Received(sender, message):
                 if type(message) is Publication:
                     return self.receive(sender, message, now)
                 self._receive(sender, message)
-            case TimerFired(key):
-                self._on_timer(key)
+            case TimerFired(timer):
+                self._timers[type(timer)](timer)
             case PeerLost(peer, incarnation):
-                if not (self.config.detector and self.detector.suspect(peer, now)):
-                    self.membership.lose(peer, incarnation)
+                if not (self.config.detector and self._parts.failure_detector.suspect(peer, now)):
+                    self._lose(peer, incarnation)
             case Publish(topic, payload):
-                return self.publisher.publish(topic, payload)
+                return self._publish(topic, payload)
             case LinkSlow(peer):
-                self.dissemination.on_slow(peer)
+                self._dissemination.on_slow(peer)
             case LinkReady(peer):
-                self.publisher.on_ready(peer)
+                self._spread_over_links()
+                self._dissemination.on_ready(peer, now)
             case Replay(topic):
-                self.publisher.replay(topic)
+                self._spread_over_links()
+                self._dissemination.replay(topic, now)
             case Subscribe(added, dropped):
-                self.requests.resubscribe(added, dropped)
+                self._parts.requests.resubscribe(added, dropped)
             case Depart():
-                self.membership.depart()
-        return self.conclude()
+                if self._parts.join_leave.depart():
+                    self._leave(handled=True)
+            case _:
+                assert_never(event)
+        return self._conclude()
 
     def receive(self, sender: NodeId, publication: Publication, now: Time) -> Sequence[Output]:
         """A publication came in. Nothing else of this node changes by it, so nothing has to be settled."""
         if self.stopped:
             return ()
-        if not self.dissemination.in_use:
-            self.now = now
-            self.publisher.spread_over_links()
-        return self.dissemination.receive(sender, publication, now)
+        if not self._dissemination.in_use:
+            self._clock.now = now
+            self._spread_over_links()
+        return self._dissemination.receive(sender, publication, now)
 
     def _receive(self, sender: NodeId, message: Any) -> None:
-        """Through the door, and to whom it is for."""
-        message, complaint = self._door.take_in(sender, message)
+        """Validate a message, then hand it to its handler."""
+        message, complaint = self._validator.check(sender, message)
         if complaint is not None:
-            self.refused[complaint] += 1
+            self._refused[complaint] += 1
             return
-        if sender in self.peer_table.tombstones:
-            self.membership.meet_ghost(sender)
+        if sender in self._parts.peer_table.tombstones:
+            self._parts.lost_peers.on_message_from(sender, self._latest(sender))
         if self.config.detector:
-            self.detector.hear(sender, self.now)
+            self._parts.failure_detector.hear(sender, self._clock.now)
         self._handlers[type(message)](sender, message)
 
-    def conclude(self) -> Sequence[Output]:
-        """Hear what this node has to say to itself, then hand everything over."""
-        if self.next_life is not None and not self.stopped:
-            incarnation, self.next_life = self.next_life, None
-            self._begin_again(incarnation)
+    def _conclude(self) -> Sequence[Output]:
+        """Handle what this node has to say to itself, then hand everything over."""
+        if self._next_incarnation is not None and not self.stopped:
+            incarnation, self._next_incarnation = self._next_incarnation, None
+            self._rejoin(incarnation)
         if not self.stopped:
             self._settle()
-        while self.out.to_oneself and not self.stopped:
-            message = self.out.to_oneself.popleft()
-            self._handlers[type(message)](self.peer_table.id, message)
+        while self._out.to_oneself and not self.stopped:
+            message = self._out.to_oneself.popleft()
+            self._handlers[type(message)](self._parts.peer_table.id, message)
             if not self.stopped:
                 self._settle()
-        return self.out.take()
-
-    def _on_timer(self, key: Any) -> None:
-        if key == "round":
-            self._round()
-            return
-        kind = key[0]
-        if kind == TIMER:
-            self.dissemination.on_timer(key, self.now)
-        elif kind == "link":
-            self.links.on_timer(key[1])
-        elif kind == "mend":
-            self.coordinator.on_timer(key)
-        elif kind == "locate":
-            self._located(self.ring_lookup.on_timer(key[1], key[2]))
-        elif kind == "arrive":
-            self.requests.ask_again(key[1])
-        elif kind == "report":
-            self.loss_reports.report(key[1])
-        elif kind == "join":
-            self.membership.join_unless_taken_in()
-        elif kind in ("spare", "fade"):
-            self.link_pruning.on_timer(key)
-        elif kind == "depart":
-            self.membership.say_goodbye(handled=False)
-        elif kind == "detect":
-            self.detector.on_timer(key, self.now)
-            for ref in self.detector.take_gone():
-                self.membership.lose_ref(ref)
-        elif kind == "audit" and self.audit.on_timer(key):
-            self.membership.try_lost()
-
-    def _round(self) -> None:
-        """Once in each interval of T_wait (Alg. 3)."""
-        self.membership.expire(self.now)
-        self.gossip.exchange()
-        self._set_round_timer(self.config.gossip_period * self.gossip.rest - self._offset)
-
-    def _set_round_timer(self, to_next_interval: Time) -> None:
-        """A random time in the next interval (Alg. 3 line 1)."""
-        self._offset = self._random.randrange(self.config.gossip_period)
-        self.out.set_timer("round", to_next_interval + self._offset)
-
-    def on_located(self, sender: NodeId, message: Located) -> None:
-        self._located(self.ring_lookup.on_located(message, sender))
-
-    def _located(self, found: tuple[Any, Ref | None, list[Ref]] | None) -> None:
-        if found is None:
-            return
-        purpose, successor, met = found
-        if purpose[0] == "linked":
-            self.coordinator.repairer.on_located(purpose, successor)
-        elif purpose[0] == "report":
-            self.loss_reports.on_located(purpose[1], successor)
-        elif purpose[0] == "audit":
-            self.audit.reporter.on_located(purpose[1], successor)
-        elif purpose[0] == "join":
-            self.membership.take_place(met)
-
-    def on_handled(self, message: Handled) -> None:
-        """Somebody has mended it."""
-        if self.loss_reports.close(message.event):
-            self.links.changed = True
-        if self.requests.on_handled(message.event, message.repaired):
-            self.membership.say_goodbye(handled=True)
-            return
-        self.coordinator.on_handled(message.event, message.repaired)
-
-    def on_details(self, message: Descriptors) -> None:
-        self.gossip.learn(message.descriptors)
-
-    def on_link_ok(self, message: LinkOk) -> None:
-        self.gossip.learn((message.descriptor,))
-        self.links.on_ok(message)
-
-    def on_link_seen(self, sender: NodeId, _: object) -> None:
-        self.links.on_seen(sender)
-
-    def withdraw(self) -> None:
-        """Gone for good: OMen-G's registry is told."""
-        if self._registry is not None:
-            self._registry.withdraw(self.peer_table.id)
-
-    def forget_connection(self, node: NodeId) -> None:
-        self._contacts.forget(node)
-
-    def _describe(self) -> Descriptor:
-        """This node's descriptor, as new as its links.
-
-        A lost neighbour counts until its loss is known to be mended: were this node lost too, the two would be linked
-        losses although the link is down already.
-        """
-        if self.links.changed:
-            self.links.changed = False
-            digest = self.peer_table.me.digest
-            lost = (ref for ref in self.loss_reports.unrepaired() if ref.id not in self.links.links)
-            neighbours = tuple(sorted((*self.links.neighbours(), *lost), key=lambda ref: ref.id))
-            if neighbours != self.peer_table.me.neighbours:
-                digest = Digest(digest.ref, digest.topics_version, digest.links_version + 1)
-                self.peer_table.describe(Descriptor(digest, self.peer_table.me.topics, neighbours))
-        return self.peer_table.me
+        return self._out.take()
 
     def _settle(self) -> None:
         """After each input: keep what others rely on up to date, and publications on the links there are."""
         self._settle_overlay()
-        if self.dissemination.in_use:
-            self.publisher.spread_over_links()
+        if self._dissemination.in_use:
+            self._spread_over_links()
 
     def _settle_overlay(self) -> None:
         """Confirm links that came up, keep connections, tell others what changed."""
-        if self.config.audit and (self.links.came_up or self.links.changed):
-            self.audit.labels.note_change()
-        if self.links.came_up or self.shadow_member.proposals:
-            self.shadow_member.confirm_links()
-        ring_changed = self.gossip.ring_changed
+        links, ring = self._parts.links, self._parts.ring
+        if self.config.audit and (links.came_up or links.changed):
+            self._parts.audit.labels.note_change()
+        if links.came_up or self._parts.shadow_member.proposals:
+            self._parts.shadow_member.confirm_links()
+        ring_changed = ring.changed
         if ring_changed:
-            self.gossip.ring_changed = False
-            self.links.successors = self.ring.successor_refs()
-            self.views.follow(self.ring.get_preds(), self.coordinator.pinned())
-            self.views.select_view()
-            self.gossip.fetch_predecessors()
-        if self.links.changed or ring_changed or self.peer_table.me.digest is not self._contacts.told:
-            self._describe()
-            watched = self._contacts.keep_connections()
+            ring.changed = False
+            links.announce_successors(ring.successor_refs())
+            self._parts.views.follow(ring.get_preds(), self._parts.coordinator.pinned())
+            self._parts.views.select_view()
+            self._parts.gossip.fetch_predecessors()
+        if links.changed or ring_changed or self._parts.peer_table.me.digest is not self._parts.connections.told:
+            self._parts.descriptor.refresh()
+            watched = self._parts.connections.keep()
             if self.config.detector:
-                self.detector.watch(watched, self.now)
-            self._contacts.tell_status()
-        if self.views.version != self._paced_at:
-            self._paced_at = self.views.version
-            self._hurry()
+                self._parts.failure_detector.watch(watched, self._clock.now)
+            self._parts.connections.tell_status()
+        if self._parts.views.version != self._paced_at:
+            self._paced_at = self._parts.views.version
+            if self._parts.gossip.rest > 1 and not self._parts.views.are_ready():
+                self._parts.gossip.rest = 1  # rest no longer where a view needs others
+                self._set_round_timer(0)
 
-    def _hurry(self) -> None:
-        """Rest no longer where a view needs others."""
-        if self.gossip.rest > 1 and not self.views.are_ready():
-            self.gossip.rest = 1
-            self._set_round_timer(0)
+    # Gossip and lookups
+
+    def _on_round(self, _: RoundTimer) -> None:
+        """Once in each interval of T_wait (Alg. 3)."""
+        self._expire_tombstones()
+        self._parts.gossip.exchange()
+        self._set_round_timer(self.config.gossip_period * self._parts.gossip.rest - self._offset)
+
+    def _set_round_timer(self, to_next_interval: Time) -> None:
+        """A random time in the next interval (Alg. 3 line 1)."""
+        self._offset = self._random.randrange(self.config.gossip_period)
+        self._out.set_timer(RoundTimer(), to_next_interval + self._offset)
+
+    def _act_on(self, findings: Iterable[Finding]) -> None:
+        """Act on each finding as it comes: what the part does next builds on it."""
+        for finding in findings:
+            match finding:
+                case PeerRejoined(former):
+                    self._lose(former.id, former.incarnation, doubtful=False)
+                case OwnDigestSeen(digest):
+                    self._on_own_digest(digest)
+                case _:
+                    assert_never(finding)
+
+    def _on_digest_offer(self, sender: NodeId, message: DigestOffer) -> None:
+        self._act_on(self._parts.gossip.on_offer(sender, message))
+
+    def _on_descriptors(self, _: NodeId, message: Descriptors) -> None:
+        self._act_on(self._parts.gossip.learn(message.descriptors))
+
+    def _on_status(self, sender: NodeId, message: Status) -> None:
+        self._act_on(self._parts.gossip.on_status(sender, message))
+
+    def _on_own_digest(self, digest: Digest) -> None:
+        """Others know a later incarnation or later topics of this node than there are: go beyond them."""
+        table = self._parts.peer_table
+        mine = table.me.digest
+        if digest.ref.incarnation > mine.ref.incarnation:
+            self._renew(digest.ref.incarnation)
+        elif digest.ref.incarnation == mine.ref.incarnation and is_newer(digest, mine):
+            topics = max(digest.topics_version + 1, mine.topics_version)
+            fresh = Digest(mine.ref, topics, max(digest.links_version, mine.links_version) + 1)
+            table.describe(Descriptor(fresh, table.me.topics, table.me.neighbours))
+
+    def _on_located(self, sender: NodeId, message: Located) -> None:
+        self._end_lookup(self._parts.ring_lookup.on_located(sender, message))
+
+    def _on_lookup_timer(self, timer: LookupTimer) -> None:
+        self._end_lookup(self._parts.ring_lookup.on_timer(timer))
+
+    def _end_lookup(self, done: LookupDone | None) -> None:
+        if done is None:
+            return
+        match done.purpose:
+            case LinkedLossLookup():
+                self._parts.coordinator.on_located(done.purpose, done.successor)
+            case LossReportLookup(event):
+                self._parts.loss_reports.on_located(event, done.successor)
+            case RendezvousLookup(place):
+                self._parts.audit.leader_reports.on_located(place, done.successor)
+            case JoinLookup():
+                self._parts.join_leave.take_place(done.met)
+
+    # Peers that fail, are back, or leave
+
+    def _on_probe_timer(self, timer: ProbeTimer) -> None:
+        self._parts.failure_detector.on_probe_timer(timer)
+        for ref in self._parts.failure_detector.take_failed():
+            self._lose(ref.id, ref.incarnation)
+
+    def _lose(self, other: NodeId, incarnation: int | None, doubtful: bool = True) -> None:
+        """A node has failed or left: report it if it was a neighbour, handle or watch its event if a predecessor.
+
+        `doubtful`: it has not said so itself, and may be there after all.
+        """
+        table, links = self._parts.peer_table, self._parts.links
+        known, link = table.known.get(other), links.links.get(other)
+        refs = self._refs(other)
+        incarnations = [ref.incarnation for ref in refs]
+        ended = incarnation if incarnation is not None else max(incarnations, default=0)
+        if link is not None and link.ref.incarnation > ended:
+            link = None
+        if known is not None and known.digest.ref.incarnation > ended:
+            known = None
+        was_predecessor = other in self._parts.views.shadows and other in self._parts.ring.get_preds()
+        backups = self._parts.views.backups_of(other) if was_predecessor else []
+        topics = tuple(sorted(table.topics_of(other) & table.topics_of(table.id)))
+        table.declare_failed(other, ended, self._clock.now)
+        if not any(later > ended for later in incarnations):
+            self._forget(other)
+            if refs and doubtful:
+                self._out.notify(PeerDeclaredFailed(Ref(other, ended, "")))
+                self._parts.lost_peers.add(refs[0], ended)
+        elif known is not None:
+            self._parts.views.note_loss(other)
+            self._parts.views.select_view()
+        if link is not None:
+            links.drop(other)
+        self._parts.coordinator.take_over(other)
+        if was_predecessor and known is not None:
+            self._parts.coordinator.on_loss(known, backups)
+        self._parts.coordinator.on_node_lost(other, ended)
+        if link is not None:
+            self._parts.loss_reports.on_neighbour_lost(Ref(other, ended, ""), topics, link.successors)
+        self._parts.requests.ask_all_again()
+
+    def _forget(self, other: NodeId) -> None:
+        """Nothing newer is known of a lost node: it is no peer, and no backup until the topics of its next
+        incarnation are known.
+        """
+        self._parts.peer_sampling.drop(other)
+        self._parts.views.note_loss(other)
+        self._parts.views.select_view()
+        self._parts.connections.forget(other)
+        self._parts.ring.drop(other)
+
+    def _refs(self, other: NodeId) -> list[Ref]:
+        """A node as ring, links and peer table know it."""
+        link, known = self._parts.links.links.get(other), self._parts.peer_table.known.get(other)
+        member = self._parts.ring.members.get(other)
+        refs = [member] if member is not None else []
+        if link is not None:
+            refs.append(link.ref)
+        if known is not None:
+            refs.append(known.digest.ref)
+        return refs
+
+    def _latest(self, other: NodeId) -> Ref | None:
+        """The latest incarnation of a node that is known here."""
+        return max(self._refs(other), key=lambda ref: ref.incarnation, default=None)
+
+    def _hear_of_incarnation(self, other: NodeId, incarnation: int) -> None:
+        """A later incarnation than the one known is news of the loss of that one."""
+        known = self._latest(other)
+        if known is not None and known.incarnation < incarnation:
+            self._lose(known.id, known.incarnation, doubtful=False)
+
+    def _on_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
+        self._parts.failure_detector.on_heartbeat(sender, self._clock.now)
+        self._hear_of_incarnation(sender, message.incarnation)
+
+    def _on_pong(self, _: NodeId, message: Pong) -> None:
+        if self._parts.failure_detector.on_pong(message, self._clock.now):
+            self._hear_of_incarnation(message.me.id, message.me.incarnation)
+
+    def _on_failure_notice(self, sender: NodeId, message: FailureNotice) -> None:
+        """A peer has declared this node failed. If that has cost it a link, it rejoins; else it refutes."""
+        link = self._parts.links.links.get(sender)
+        given_up = link is not None and link.ref.incarnation == message.me.incarnation
+        if message.incarnation == self.ref.incarnation and (message.final or given_up):
+            self._renew(message.incarnation)
+            return
+        self._out.send(message.me, Refutation(self.ref))
+        self._take_back(message.me)
+
+    def _on_refutation(self, _: NodeId, message: Refutation) -> None:
+        self._take_back(message.me)
+
+    def _take_back(self, ref: Ref) -> None:
+        """A peer says itself that it is there: lift the tombstone, take it in again."""
+        self._hear_of_incarnation(ref.id, ref.incarnation)
+        sampling = self._parts.peer_sampling
+        if self._parts.peer_table.is_declared_failed(ref):
+            self._lift_tombstone(ref)
+            if len(sampling.view) >= self.config.sample_size:
+                sampling.drop(max(sampling.view, key=lambda other: (sampling.view[other][1], other)))
+            self._parts.gossip.offer(ref)
+        self._parts.lost_peers.forget(ref.id)
+        sampling.add(ref)
+        self._act_on(self._parts.gossip.meet(ref))
+
+    def _lift_tombstone(self, ref: Ref) -> None:
+        """What was handled for that incarnation is void: when it ends it is to be repaired anew."""
+        del self._parts.peer_table.tombstones[ref.id]
+        self._parts.coordinator.event_queue.handled.pop(EventId(ref.id, ref.incarnation, "leave"), None)
+
+    def _expire_tombstones(self) -> None:
+        """Tombstones that have had their time go, and with them what is remembered of the loss."""
+        for other, (incarnation, until) in list(self._parts.peer_table.tombstones.items()):
+            if until <= self._clock.now:
+                self._lift_tombstone(Ref(other, incarnation, ""))
+
+    def _renew(self, beyond: int) -> None:
+        """Rejoin under a higher incarnation. A node that was leaving has left."""
+        if self._parts.requests.departing:
+            self._leave(handled=False)
+        elif beyond < INCARNATION_AT_MOST:
+            self._next_incarnation = max(beyond, self.ref.incarnation) + 1
+
+    def _on_leaving(self, sender: NodeId, message: Leaving) -> None:
+        if message.handled:
+            event = EventId(message.ref.id, message.ref.incarnation, "leave")
+            self._parts.coordinator.event_queue.remember(event, ())
+            self._parts.links.drop(sender)
+        self._lose(message.ref.id, message.ref.incarnation, doubtful=False)
+
+    def _on_depart_timer(self, _: DepartTimer) -> None:
+        self._leave(handled=False)
+
+    def _leave(self, handled: bool) -> None:
+        """Leave now; `handled`: the gap is repaired."""
+        self._parts.join_leave.say_goodbye(handled)
+        self.stopped = True
+        if self._registry is not None:
+            self._registry.withdraw(self._parts.peer_table.id)
+        self._out.notify(Left())
+
+    def _on_audit_period(self, _: AuditPeriodTimer) -> None:
+        self._parts.audit.next_period()
+        self._parts.lost_peers.try_again()
+
+    # Links and repairs
+
+    def _on_link_open(self, sender: NodeId, message: LinkOpen) -> None:
+        self._act_on(self._parts.gossip.learn((message.descriptor,)))
+        ref = message.descriptor.digest.ref
+        if self._parts.requests.departing and ref.id not in self._parts.links.links:
+            self._out.send(ref, LinkClose(self.ref.incarnation))
+            return
+        self._parts.links.on_open(sender, message)
+
+    def _on_link_ok(self, sender: NodeId, message: LinkOk) -> None:
+        self._act_on(self._parts.gossip.learn((message.descriptor,)))
+        self._parts.links.on_ok(sender, message)
+
+    def _on_repair_request(self, _: NodeId, message: RepairRequest) -> None:
+        """Only the nearest successor handles it; a node that knows a nearer one passes it on."""
+        self._act_on(self._parts.gossip.learn((message.descriptor,)))
+        nearest = self._parts.ring.nearest_successor_of(message.event.node)
+        if nearest != self._parts.peer_table.id:
+            self._out.send(self._parts.ring.members[nearest], message)
+            return
+        self._parts.coordinator.on_request(message)
+
+    def _on_shadow_query(self, sender: NodeId, message: ShadowQuery) -> None:
+        """A coordinator names losses that this node may not have heard of yet."""
+        for ref in message.lost:
+            if not self._parts.peer_table.is_declared_failed(ref):
+                self._lose(ref.id, ref.incarnation)
+        self._parts.shadow_member.on_query(sender, message)
+
+    def _on_handled(self, _: NodeId, message: Handled) -> None:
+        """A coordinator says that it has repaired an event."""
+        if self._parts.loss_reports.close(message.event):
+            self._parts.links.changed = True
+        if self._parts.requests.on_handled(message.event, message.repaired):
+            self._leave(handled=True)
+            return
+        self._parts.coordinator.on_handled(message.event, message.repaired)
+
+    # Publications
+
+    def _publish(self, topic: Topic, payload: bytes) -> Sequence[Output]:
+        """Publishing on a topic makes it part of the node's interest (spidercast 2)."""
+        dissemination, now = self._dissemination, self._clock.now
+        dissemination.check_payload(payload)
+        if topic not in self._parts.requests.wanted:
+            self._parts.requests.resubscribe((topic,), ())
+            self._spread_over_links()
+            return [*self._conclude(), *dissemination.publish(topic, payload, now)]
+        if not dissemination.in_use:
+            self._spread_over_links()
+        return dissemination.publish(topic, payload, now)
+
+    def last_published(self, topic: Topic) -> int:
+        """The sequence of this node's newest publication on a topic; 0: none."""
+        return self._dissemination.last_published(topic)
+
+    def _on_dissemination(self, sender: NodeId, message: Any) -> None:
+        if not self._dissemination.in_use:
+            self._spread_over_links()
+        self._dissemination.on_control(sender, message, self._clock.now)
+
+    def _on_dissemination_timer(self, timer: Timer) -> None:
+        self._dissemination.on_timer(timer, self._clock.now)
+
+    def _spread_over_links(self) -> None:
+        """Tell the dissemination which links there are, and who wants what at their far ends."""
+        topics_of, requests = self._parts.peer_table.topics_of, self._parts.requests
+        neighbours = {
+            other: (link.ref, topics_of(other))
+            for other, link in self._parts.links.links.items()
+            if link.state in (UP, FADING)
+        }
+        topics = topics_of(self._parts.peer_table.id)
+        self._dissemination.refresh(topics, requests.wanted, requests.waiting_for(), neighbours, self._clock.now)

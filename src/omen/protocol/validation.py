@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
+from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId
-from omen.protocol.membership.join_leave import Membership
-from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import (
     DescriptorRequest,
     Descriptors,
@@ -86,14 +85,18 @@ class MessageValidator:
     """Looks at everything that comes in."""
 
     def __init__(
-        self, peer_table: PeerTable, membership: Membership, coordinator: Coordinator, kinds: Container[type]
+        self,
+        context: NodeContext,
+        coordinator: Coordinator,
+        kinds: Container[type],
+        latest: Callable[[NodeId], Ref | None],
     ) -> None:
-        self._kinds = kinds
-        self._peer_table = peer_table
-        self._membership = membership
+        self._peer_table = context.peer_table
         self._coordinator = coordinator
+        self._kinds = kinds
+        self._latest = latest
 
-    def take_in(self, sender: NodeId, message: Any) -> tuple[Any, str | None]:
+    def check(self, sender: NodeId, message: Any) -> tuple[Any, str | None]:
         """The message, bytes turned into one, and what is wrong with it if anything is."""
         if type(message) is bytes:
             message, complaint = read_message(message, decode)
@@ -118,7 +121,7 @@ class MessageValidator:
         return message, None if check is None else check(self, message)
 
     def check_answer(self, message: ShadowReply) -> str | None:
-        repair = self._coordinator.repairer.repair
+        repair = self._coordinator.repair
         if repair is None or repair.event != message.event or repair.attempt != message.attempt:
             return STALE
         fields = (message.mine, message.unsettled, *(bits for _, bits in message.links))
@@ -126,7 +129,7 @@ class MessageValidator:
         return FALSE if any(int.from_bytes(bits, "little") >> asked for bits in fields) else None
 
     def check_confirmed(self, message: LinkConfirmed) -> str | None:
-        repair = self._coordinator.repairer.repair
+        repair = self._coordinator.repair
         return STALE if repair is None or repair.event != message.event else None
 
     def check_arrive(self, message: RepairRequest) -> str | None:
@@ -150,7 +153,7 @@ class MessageValidator:
         return self._room(message.lost)
 
     def check_inherit(self, message: LinkedLossReply) -> str | None:
-        repair = self._coordinator.repairer.repair
+        repair = self._coordinator.repair
         return STALE if repair is None or repair.event != message.event else None
 
     def check_walk(self, message: RingWalk) -> str | None:
@@ -164,7 +167,7 @@ class MessageValidator:
 
     def _is_past(self, ref: Ref) -> bool:
         """Whether a later life of the node is known."""
-        known = self._membership.known_ref(ref.id)
+        known = self._latest(ref.id)
         return known is not None and ref.incarnation < known.incarnation
 
     def _room(self, event: EventId) -> str | None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from omen.protocol.events import Deliver, Gap, NodeId, Notify, Time, Topic
+from omen.protocol.events import Deliver, Gap, Held, NodeId, RequestHandled, Time, Topic
 from omen.protocol.node import OmenNode
 from omen.sim.population import Population
+from omen.sim.world import Heard
 
 StreamName = tuple[Topic, NodeId, int]
 
@@ -87,17 +88,17 @@ class Deliveries:
             reader = self._readers[id(core)] = Reader(f"{self.population.labels[node]}", core)
         return reader
 
-    def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
-        if notice.what == "deliver":
-            self._on_deliver(self._reader(node), node, notice.detail, time)
-        elif notice.what == "gap":
-            gap: Gap = notice.detail
+    def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
+        if isinstance(heard, Deliver):
+            self._on_deliver(self._reader(node), node, heard, time)
+        elif isinstance(heard, Gap):
+            gap = heard
             self.tally.gaps += 1
             stream = (gap.topic, gap.publisher, gap.incarnation)
             self._reader(node).spans.setdefault(stream, []).append((gap.first, gap.last, True))
-        elif notice.what == "held":
+        elif isinstance(heard, Held):
             self.tally.held += 1
-        elif notice.what == "arrived" and notice.detail.kind == "join":
+        elif isinstance(heard, RequestHandled) and heard.event.kind == "join":
             self._reader(node).is_linked = True
 
     def _on_deliver(self, reader: Reader, node: NodeId, message: Deliver, time: Time) -> None:
@@ -131,11 +132,11 @@ class Deliveries:
         """Who wants a topic now, knows that it does, and is linked in it."""
         found = []
         for node in self.population.members():
-            requests = self.population.cores[node].requests
+            core = self.population.cores[node]
             if (
-                topic in requests.wanted
+                topic in core.wanted
                 and topic in self.population.wanted(node)
-                and topic not in requests.waiting_for()
+                and topic not in core.status().waiting
                 and self._reader(node).is_linked
             ):
                 found.append(self._reader(node))
@@ -158,5 +159,5 @@ class Deliveries:
                     told = any(first <= sequence <= last for first, last, gap in spans if gap)
                     said = f"{self._name(reader, stream, sequence)}, said at {time / 1e6:.3f} s"
                     tally.lost.append(said + (", told as a gap" if told else ""))
-        tally.duplicates = sum(reader.core.dissemination.duplicates for reader in self._readers.values())
+        tally.duplicates = sum(reader.core.status().dissemination.duplicates for reader in self._readers.values())
         return tally

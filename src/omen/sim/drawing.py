@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
-from omen.protocol.membership.circle import place_of
+from omen.protocol.membership.ring import place_of
 from omen.sim.scenario import (
     COORDINATOR,
     ROLES,

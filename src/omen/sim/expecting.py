@@ -63,9 +63,9 @@ def _examine_repair(population: Population, repairs: Sequence[Repair], expected:
 
 
 def _examine_view(population: Population, expected: ViewExpectation) -> list[str]:
-    core = population.cores[population.place(expected.at)]
+    status = population.cores[population.place(expected.at)].status()
     node = population.place(expected.of)
-    shadow = core.views.shadows.get(node)
+    shadow = status.backup_sets.get(node)
     whose = f"{expected.at}'s view of {expected.of}"
     if shadow is None:
         return [f"there is no {whose}"]
@@ -76,13 +76,13 @@ def _examine_view(population: Population, expected: ViewExpectation) -> list[str
     coverage = min((_cover(population, shadow.backups, topic) for topic in shadow.topics), default=0)
     if expected.coverage not in (None, coverage):
         complaints.append(f"{whose} has coverage {coverage}, expected {expected.coverage}")
-    if expected.ready not in (None, core.views.is_ready(node)):
+    if expected.ready not in (None, shadow.ready):
         complaints.append(f"{whose} {'is not ready' if expected.ready else 'is ready already'}")
     return complaints
 
 
 def _cover(population: Population, backups: Sequence[NodeId], topic: int) -> int:
-    return sum(topic in population.cores[backup].peer_table.me.topics for backup in backups)
+    return sum(topic in population.cores[backup].topics for backup in backups)
 
 
 def _words(things: Sequence[object]) -> str:

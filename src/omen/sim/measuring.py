@@ -16,12 +16,12 @@ from omen.interests import Interests
 from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
-from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, Time
+from omen.protocol.events import MILLISECOND, SECOND, NodeId, PeerDeclaredFailed, Rejoined, Time
 from omen.protocol.messages.upkeep import AUDIT, FAILURE_DETECTION
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population
-from omen.sim.world import Network, World, generator_for
+from omen.sim.world import Heard, Network, World, generator_for
 from omen.workloads import generate_interests
 
 GOSSIP = ("Shuffle", "ShuffleReply", "Offer", "Details", "Want", "Status")
@@ -71,7 +71,7 @@ def measure_cost(nodes: int, topics: int, sizes: str, seconds: int, seed: int = 
         found = {name: sum(rest.pop(kind, 0) for kind in kinds) / spent for name, kinds in KINDS.items()}
         return found | {"other": sum(rest.values()) / spent}
 
-    subscriptions = sum(len(core.peer_table.me.topics) for core in population.cores.values())
+    subscriptions = sum(len(core.topics) for core in population.cores.values())
     return Cost(
         subscriptions / nodes,
         2 * len(population.links()) / nodes,
@@ -101,14 +101,14 @@ class Watcher:
         self.crashed: dict[NodeId, Time] = {}
         world.listeners.append(self.hear)
 
-    def hear(self, _: NodeId, notice: Notify, now: Time) -> None:
-        if notice.what == "lost":
-            at = self.crashed.get(notice.detail.id)
+    def hear(self, _: NodeId, heard: Heard, now: Time) -> None:
+        if isinstance(heard, PeerDeclaredFailed):
+            at = self.crashed.get(heard.peer.id)
             if at is not None and now - at <= APART:
                 self.found.noticed_s.append((now - at) / SECOND)
             elif at is None:
                 self.found.false_losses += 1
-        elif notice.what == "renewed":
+        elif isinstance(heard, Rejoined):
             self.found.renewals += 1
 
 
@@ -121,7 +121,7 @@ def measure_detection(loss: float, seconds: int = 300, crashes: int = 5, nodes: 
     start = world.now
     world.run_until(start + seconds * SECOND)
     watcher.found.node_hours = nodes * seconds / 3600
-    watcher.found.suspicions = sum(core.detector.suspicions for core in population.cores.values())
+    watcher.found.suspicions = sum(core.status().membership.suspicions for core in population.cores.values())
     wrongly = watcher.found.renewals
     draw = generator_for(seed, "crashes")
     for _ in range(crashes):
@@ -193,8 +193,8 @@ def measure_dropped_links(
     links = sorted(population.links())
     gone = generator_for(seed, "dropped").sample(links, round(share * len(links)))
     for one, other in gone:
-        population.cores[one].links.drop(other)
-        population.cores[other].links.drop(one)
+        population.cores[one].drop_link(other)
+        population.cores[other].drop_link(one)
     left = population.links()
     seen, overlay = population.snapshot()
     split = len(check_overlay(seen, overlay).broken)

@@ -8,16 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from omen.interests import Label
-from omen.protocol.events import SECOND, NodeId, Notify, Time
+from omen.protocol.events import (
+    SECOND,
+    Left,
+    NodeId,
+    PeerDeclaredFailed,
+    Rejoined,
+    RepairFinished,
+    RequestHandled,
+    Time,
+)
 from omen.protocol.membership.ring import SPARE
 from omen.protocol.messages.overlay import EventId, Ref
-from omen.protocol.node import OmenNode
 from omen.protocol.repair.event_queue import HANDLED_AT_MOST
 from omen.protocol.repair.link_pruning import PROBES_AT_MOST
 from omen.protocol.repair.views import SEEN_AT_MOST
+from omen.protocol.status import NodeStatus
 from omen.quality import check_overlay
 from omen.sim.population import Population
-from omen.sim.world import World
+from omen.sim.world import Heard, World
 
 WHOLE, HANDLED, BOUNDED, COVERED, AGREED = "whole", "handled", "bounded", "covered", "agreed"
 
@@ -78,7 +87,7 @@ class Watch:
         """What nodes have dropped at the door, by reason."""
         total: Counter[str] = Counter()
         for core in self.population.cores.values():
-            total.update(core.refused)
+            total.update(core.status().refused)
         return dict(sorted(total.items()))
 
     def _name(self, node: NodeId) -> str:
@@ -144,9 +153,9 @@ class Monitors(Watch):
         if self._looks % 5 != 1:
             return
         for node in self.population.members():
-            core = self.population.cores[node]
-            self._check_sizes(core)
-            self._check_views(core)
+            status = self.population.cores[node].status()
+            self._check_sizes(status)
+            self._check_views(status)
 
     @property
     def is_settled(self) -> bool:
@@ -156,20 +165,20 @@ class Monitors(Watch):
             self.whole_since is not None
             and not self._expected
             and not self._one_sided
-            and not any(core.is_busy or core.ring_lookup.open_count for core in cores)
+            and not any(core.is_busy or core.status().membership.lookups for core in cores)
         )
 
-    def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
-        if notice.what == "handled":
-            self._note_handled(notice.detail[3])
-        elif notice.what == "arrived":
-            self._note_handled((notice.detail,))
-        elif notice.what == "left":
+    def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
+        if isinstance(heard, RepairFinished):
+            self._note_handled(heard.events)
+        elif isinstance(heard, RequestHandled):
+            self._note_handled((heard.event,))
+        elif isinstance(heard, Left):
             self._note_departure(node)
-        elif notice.what == "renewed":
-            self._note_renewal(node, notice.detail)
-        elif notice.what == "lost":
-            self._note_loss(notice.detail)
+        elif isinstance(heard, Rejoined):
+            self._note_renewal(node, heard.incarnation)
+        elif isinstance(heard, PeerDeclaredFailed):
+            self._note_loss(heard.peer)
 
     def _note_departure(self, node: NodeId) -> None:
         """A node has left: whatever else it had asked for is void."""
@@ -199,12 +208,12 @@ class Monitors(Watch):
     def _is_known(self, node: NodeId, incarnation: int) -> bool:
         """Whether a live node has a link to this one, or keeps a view in case it goes."""
         for other in self.population.members():
-            core = self.population.cores[other]
-            link = core.links.links.get(node)
+            status = self.population.cores[other].status()
+            link = status.links.get(node)
             if link is not None and link.ref.incarnation == incarnation:
                 return True
-            known = core.peer_table.known.get(node)
-            if known is not None and known.digest.ref.incarnation == incarnation and node in core.views.shadows:
+            known = status.membership.known.get(node)
+            if known is not None and known.digest.ref.incarnation == incarnation and node in status.backup_sets:
                 return True
         return False
 
@@ -239,78 +248,79 @@ class Monitors(Watch):
         for node, other in sorted(one_sided):
             since = self._one_sided.setdefault((node, other), now)
             if now - since > self.bounds.one_sided + self._patience:
-                state = self.population.cores[node].links.links[other].state
+                state = self.population.cores[node].link_states()[other].value
                 self._record(AGREED, f"{self._name(node)} alone has a link to {self._name(other)} ({state})")
 
     def _one_sided_links(self) -> Iterator[tuple[NodeId, NodeId]]:
         cores = self.population.cores
         members = set(self.population.members())
+        links = {node: cores[node].status().links for node in members}
         paused = {node for node in members if self.world.places[node].paused}
         for node in members - paused:
-            for other, link in cores[node].links.links.items():
-                back = cores[other].links.links.get(node) if other in members else None
+            for other, link in links[node].items():
+                back = links[other].get(node) if other in members else None
                 agreed = (
                     back is not None
                     and link.ref.incarnation == cores[other].ref.incarnation
                     and back.ref.incarnation == cores[node].ref.incarnation
-                    and link.state == back.state == "up"
+                    and link.is_up
+                    and back.is_up
                 )
                 if not agreed and other not in paused:
                     yield node, other
 
-    def _check_sizes(self, core: OmenNode) -> None:
-        config, docket = core.config, core.coordinator.event_queue
+    def _check_sizes(self, status: NodeStatus) -> None:
+        config, membership, repairs = status.config, status.membership, status.repairs
         room = 2 * (config.resilience + SPARE)
         events = self.bounds.open_events
         sizes = [
-            ("shadows", len(core.views.shadows), 2 * config.resilience),
-            ("peer sample", len(core.peer_sampling.view), config.sample_size),
-            ("ring", len(core.ring.members), room),
-            ("handled events", len(docket.handled), HANDLED_AT_MOST),
-            ("book", len(core.peer_table.known), self._useful(core) + self.bounds.news_in_a_round),
-            ("seen digests", len(core.views.seen), SEEN_AT_MOST),
-            ("probes", core.link_pruning.passing_count, PROBES_AT_MOST),
-            ("execution queue", len(docket.exe_q), events),
-            ("standby list", len(docket.standby), events),
-            ("cases", len(docket.cases), events),
-            ("reports", len(core.loss_reports.open), events),
-            ("requests", len(core.requests.open), events),
-            ("searches", core.ring_lookup.open_count, events),
-            ("proposals", sum(map(len, core.shadow_member.proposals.values())), events),
-            ("half-made links", sum(link.state != "up" for link in core.links.links.values()), events),
-            ("links on trial", core.link_pruning.on_hand, events),
+            ("shadows", len(status.backup_sets), 2 * config.resilience),
+            ("peer sample", len(membership.sample), config.sample_size),
+            ("ring", len(membership.ring), room),
+            ("handled events", repairs.handled, HANDLED_AT_MOST),
+            ("peer table", len(membership.known), self._useful(status) + self.bounds.news_in_a_round),
+            ("seen digests", membership.seen_digests, SEEN_AT_MOST),
+            ("probes", repairs.path_probes, PROBES_AT_MOST),
+            ("execution queue", len(repairs.queued), events),
+            ("standby list", len(repairs.standby), events),
+            ("pending events", len(repairs.pending), events),
+            ("reports", len(repairs.loss_reports), events),
+            ("requests", len(repairs.requests), events),
+            ("lookups", membership.lookups, events),
+            ("proposals", repairs.proposals, events),
+            ("half-made links", sum(not link.is_up for link in status.links.values()), events),
+            ("links on trial", repairs.links_on_trial, events),
         ]
         for what, size, most in sizes:
             if size > most:
-                self._record(BOUNDED, f"{self._name(core.peer_table.id)} has {size} in its {what}, {most} at most")
+                self._record(BOUNDED, f"{self._name(status.ref.id)} has {size} in its {what}, {most} at most")
         if self.world.now - self.last_event > self.bounds.idle:
             left = [what for what, size, _ in sizes[7:] if size]
             if left:
-                self._record(
-                    BOUNDED, f"{self._name(core.peer_table.id)} long after the last event still has {listed(left)}"
-                )
+                self._record(BOUNDED, f"{self._name(status.ref.id)} long after the last event still has {listed(left)}")
 
-    def _useful(self, core: OmenNode) -> int:
-        """What the book keeps when a round ends."""
-        return len({*core.ring.members, *core.links.links, *core.views.get_view()})
+    def _useful(self, status: NodeStatus) -> int:
+        """What the peer table keeps when a round ends."""
+        return len({*status.membership.ring, *status.links, *status.membership.view})
 
-    def _check_views(self, core: OmenNode) -> None:
+    def _check_views(self, status: NodeStatus) -> None:
         """R(v'): each topic covered lambda times, or by all subscribers this node knows."""
-        for node, shadow in core.views.shadows.items():
-            if not core.views.is_ready(node):
+        topic_sets = {**status.membership.topic_sets, status.ref.id: frozenset(status.topics)}
+        for node, shadow in status.backup_sets.items():
+            if not shadow.ready:
                 continue
             backups = set(shadow.backups)
             for topic in shadow.topics:
-                have = sum(topic in core.peer_table.topics_of(backup) for backup in backups)
-                if have >= core.config.coverage:
+                have = sum(topic in topic_sets.get(backup, ()) for backup in backups)
+                if have >= status.config.coverage:
                     continue
                 left_out = [
                     other
-                    for other, topics in core.peer_table.topic_sets.items()
+                    for other, topics in status.membership.topic_sets.items()
                     if topic in topics and other not in backups and other != node
                 ]
                 if left_out:
-                    where = f"{self._name(core.peer_table.id)}'s view of {self._name(node)}"
+                    where = f"{self._name(status.ref.id)}'s view of {self._name(node)}"
                     missing = f"{self.population.topic_labels[topic]!r} {have} times, leaving out"
                     self._record(COVERED, f"{where} is ready, yet has {missing} {self._name(left_out[0])}")
 

@@ -11,12 +11,11 @@ from omen.interests import Interests, Label, label_array, label_keys
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import Depart, Engine, NodeId, Subscribe, Topic
-from omen.protocol.membership.circle import nearest_after, nearest_before, place_of
-from omen.protocol.membership.registry import Registry
-from omen.protocol.membership.ring import SPARE
+from omen.protocol.membership.peer_table import Registry
+from omen.protocol.membership.ring import SPARE, nearest_after, nearest_before, place_of
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 from omen.protocol.node import OmenNode
-from omen.protocol.repair.links import UP
+from omen.protocol.repair.links import LinkState
 from omen.sim.world import NOBODY, World, generator_for
 
 
@@ -156,7 +155,7 @@ class Population:
 
     def wanted(self, node: NodeId) -> set[Topic]:
         """What a node was last told to want, whether it has heard or not."""
-        return self._wanted.get(node, set(self.cores[node].peer_table.me.topics))
+        return self._wanted.get(node, set(self.cores[node].topics))
 
     def members(self) -> list[NodeId]:
         """The nodes that are there and have not left."""
@@ -164,16 +163,12 @@ class Population:
 
     def links(self) -> set[tuple[NodeId, NodeId]]:
         """The links both ends agree on."""
-        links = {node: self.cores[node].links.links for node in self.members()}
+        links = {node: self.cores[node].link_states() for node in self.members()}
         return {
             (node, other)
             for node, theirs in links.items()
-            for other, link in theirs.items()
-            if node < other
-            and link.state == UP
-            and other in links
-            and (back := links[other].get(node)) is not None
-            and back.state == UP
+            for other, state in theirs.items()
+            if node < other and state is LinkState.UP and other in links and links[other].get(node) is LinkState.UP
         }
 
     def snapshot(self) -> tuple[Interests, Overlay]:
@@ -210,11 +205,11 @@ class Population:
 
     def _topic_codes(self, core: OmenNode) -> npt.NDArray[np.int64]:
         """The topics of a node as codes: counted again only when they have changed."""
-        topics = core.peer_table.me.topics
-        kept = self._codes.get(core.peer_table.id)
+        topics = core.topics
+        kept = self._codes.get(core.ref.id)
         if kept is None or kept[0] is not topics:
             codes = np.array([self._code_of[topic] for topic in topics], dtype=np.int64)
-            kept = self._codes[core.peer_table.id] = (topics, codes)
+            kept = self._codes[core.ref.id] = (topics, codes)
         return kept[1]
 
     def is_busy(self) -> bool:

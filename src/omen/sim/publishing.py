@@ -47,8 +47,8 @@ class PublishingRun(Run):
             return
         members, draw = self.population.members(), self._publishers
         node = members[draw.randrange(len(members))] if members else 0
-        topics = sorted(self.population.cores[node].requests.wanted) if members else []
-        if topics and not self.population.cores[node].requests.departing:
+        topics = sorted(self.population.cores[node].wanted) if members else []
+        if topics and not self.population.cores[node].is_leaving:
             topic = topics[draw.randrange(len(topics))]
             self.world.tell(node, Publish(topic, b"%d" % self.world.now))
         self.world.call(draw.randrange(1, 2 * self._every), self._publish)

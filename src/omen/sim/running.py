@@ -9,8 +9,8 @@ from omen.design import ALGORITHMS, resolve_options
 from omen.errors import InvalidInput
 from omen.interests import Interests, Label
 from omen.overlay import Overlay
-from omen.protocol.events import MILLISECOND, SECOND, NodeId, Notify, PeerLost, Time
-from omen.protocol.membership.circle import SPACE, place_of
+from omen.protocol.events import MILLISECOND, SECOND, NodeId, PeerLost, RepairFinished, RepairStageEntered, Time
+from omen.protocol.membership.ring import SPACE, place_of
 from omen.protocol.messages.overlay import EventId
 from omen.protocol.node import OmenNode
 from omen.sim.expecting import Repair, examine
@@ -20,7 +20,7 @@ from omen.sim.population import Population
 from omen.sim.roles import find_role
 from omen.sim.scenario import COORDINATOR, EventSpec, Expectation, Name, Scenario, drawn_names, to_time
 from omen.sim.telling import Teller
-from omen.sim.world import World, generator_for
+from omen.sim.world import Heard, World, generator_for
 from omen.workloads import generate_interests
 
 CHECK_EVERY = 100 * MILLISECOND
@@ -207,7 +207,7 @@ class Run:
             self.world.resume(node)
 
     def _expect_requests(self, core: OmenNode) -> None:
-        for event in core.requests.open:
+        for event in core.status().repairs.requests:
             self.monitors.expect(event)
 
     def _join(self, event: EventSpec, name: Name) -> None:
@@ -222,17 +222,17 @@ class Run:
         for one, other in generator_for(self.world.seed, "scramble", self.world.now).sample(
             links, round(share * len(links))
         ):
-            self.population.cores[one].links.drop(other)
-            self.population.cores[other].links.drop(one)
+            self.population.cores[one].drop_link(other)
+            self.population.cores[other].drop_link(one)
 
-    def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
-        if notice.what == "step":
-            event, step, members = notice.detail
+    def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
+        if isinstance(heard, RepairStageEntered):
+            event, step, members = heard.event, heard.stage, heard.members
             if step == "linking":
                 self._shadows[event] = members
             self._pull_triggers(node, event, step)
-        elif notice.what == "handled":
-            event, made, *_ = notice.detail
+        elif isinstance(heard, RepairFinished):
+            event, made = heard.event, heard.links
             self._note_repair(node, event, made, time)
 
     def _note_repair(self, node: NodeId, event: EventId, made: tuple[tuple[NodeId, NodeId], ...], time: Time) -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from omen.errors import InvalidInput
 from omen.interests import Label
-from omen.protocol.events import SECOND, NodeId, Notify, Time, Topic
+from omen.protocol.events import SECOND, Left, NodeId, Time, Topic
 from omen.protocol.messages.overlay import EventId, Ref
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.node import SpiderNode
@@ -21,7 +21,7 @@ from omen.sim.membership import Membership
 from omen.sim.monitors import AGREED, BOUNDED, WHOLE, Bounds, Watch, listed
 from omen.sim.scenario import Scenario
 from omen.sim.spiders import Spiders
-from omen.sim.world import World
+from omen.sim.world import Heard, World
 
 WATCHED = SpiderConfig(coverage(3, 1), keep_alive=1, silence=3, quarantine=2 * SECOND)
 """(3, 1), with heartbeats as the failure detector: nobody is told of losses."""
@@ -102,8 +102,8 @@ class SpiderMonitors(Watch):
         for node in self.population.members():
             self._check_sizes(cast(WatchedSpider, self.population.cores[node]))
 
-    def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
-        if notice.what == "left":
+    def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
+        if isinstance(heard, Left):
             self.note_burst()
 
     def _check_whole(self) -> None:

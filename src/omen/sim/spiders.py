@@ -10,13 +10,13 @@ import numpy as np
 
 from omen.interests import Interests, Label, label_array, label_keys
 from omen.overlay import Overlay
-from omen.protocol.events import SECOND, Depart, NodeId, Notify, Subscribe, Time, Topic
-from omen.protocol.membership.circle import place_of
+from omen.protocol.events import SECOND, Depart, Left, NodeId, Subscribe, Time, Topic
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import SpiderConfig
 from omen.protocol.spidercast.node import SpiderNode
 from omen.sim.membership import Membership
-from omen.sim.world import World, generator_for
+from omen.sim.world import Heard, World, generator_for
 
 Link = tuple[NodeId, NodeId]
 
@@ -111,8 +111,8 @@ class Spiders:
     def leave(self, label: Label) -> None:
         self.world.tell(self.place(label), Depart())
 
-    def _hear(self, node: NodeId, notice: Notify, time: Time) -> None:
-        if notice.what == "left":
+    def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
+        if isinstance(heard, Left):
             self.membership.drop(node, self.cores[node].ref.incarnation)
 
     def resubscribe(self, label: Label, topics: Sequence[Label]) -> None:

@@ -7,7 +7,28 @@ from hashlib import blake2b
 from typing import Any
 
 from omen.interests import Label
-from omen.protocol.events import SECOND, Depart, NodeId, Notify, PeerLost, Received, Subscribe, Time, TimerFired, Topic
+from omen.protocol.events import (
+    SECOND,
+    Depart,
+    Left,
+    LinkPruned,
+    LinkUp,
+    NodeId,
+    PeerDeclaredFailed,
+    PeerLost,
+    Received,
+    Rejoined,
+    RepairFinished,
+    RepairStageEntered,
+    RequestHandled,
+    SplitTopicsLinked,
+    Subscribe,
+    Time,
+    TimerFired,
+    Topic,
+)
+from omen.protocol.membership.gossip import RoundTimer
+from omen.protocol.membership.ring_lookup import LookupTimer
 from omen.protocol.messages.overlay import (
     Descriptor,
     DescriptorRequest,
@@ -21,13 +42,26 @@ from omen.protocol.messages.overlay import (
     Status,
 )
 from omen.protocol.messages.publications import Publication
+from omen.protocol.repair.links import LinkTimer
+from omen.protocol.repair.loss_reports import LossReportTimer
+from omen.protocol.repair.requests import RequestTimer
 from omen.protocol.spidercast.messages import Heartbeat
+from omen.protocol.spidercast.node import HeartbeatTimer
+from omen.protocol.spidercast.task import MaintainTimer
 from omen.sim.world import Dropped
 
 GOSSIP = (Shuffle, ShuffleReply, DigestOffer, Descriptors, DescriptorRequest, Status, Heartbeat)
 NODE_FIELDS = frozenset({"target", "ids", "skip", "other", "links", "fading"})
 TOPIC_FIELDS = frozenset({"topics", "added", "dropped", "interest"})
-QUIET_TIMERS = frozenset({"round", "link", "locate", "arrive", "report", "maintain", "heartbeat"})
+QUIET_TIMERS = (
+    RoundTimer,
+    LinkTimer,
+    LookupTimer,
+    RequestTimer,
+    LossReportTimer,
+    MaintainTimer,
+    HeartbeatTimer,
+)
 
 
 class Teller:
@@ -65,9 +99,9 @@ class Teller:
         return str(self._names.get(node, node))
 
     def event(self, event: EventId) -> str:
-        kinds = {"leave": "the loss", "join": "the coming", "add": "new topics", "drop": "dropped topics"}
-        life = f" (life {event.incarnation})" if event.incarnation > 1 else ""
-        return f"{kinds.get(event.kind, event.kind)} of {self.name(event.node)}{life}"
+        kinds = {"leave": "the loss", "join": "the join", "add": "new topics", "drop": "dropped topics"}
+        which = f" (incarnation {event.incarnation})" if event.incarnation > 1 else ""
+        return f"{kinds.get(event.kind, event.kind)} of {self.name(event.node)}{which}"
 
     def describe(self, what: object) -> str:
         match what:
@@ -78,18 +112,15 @@ class Teller:
             case Dropped(to, message, why):
                 return f"-> {self.name(to)}: {self.message(message)}: {why}"
             case PeerLost(peer, _):
-                return f"loses sight of {self.name(peer)}"
-            case TimerFired(key):
-                words = key if isinstance(key, tuple) else (key,)
-                return "timer: " + " ".join(self.value("", word) for word in words)
+                return f"loses its connection to {self.name(peer)}"
+            case TimerFired(timer):
+                return f"timer: {self.message(timer)}"
             case Subscribe(added, dropped):
                 return f"is told to want {self._wanted(added)} and no longer {self._wanted(dropped)}"
             case Depart():
                 return "is told to leave"
-            case Notify(kind, detail):
-                return self._notice(kind, detail)
             case _:
-                return repr(what)
+                return self._notification(what) or repr(what)
 
     def message(self, message: Any) -> str:
         """A message: its kind, then each field that says something."""
@@ -129,36 +160,40 @@ class Teller:
     def _wanted(self, topics: tuple[Topic, ...]) -> str:
         return "{" + ",".join(sorted(str(self._topics.get(topic, topic)) for topic in topics)) + "}"
 
-    def _notice(self, kind: str, detail: Any) -> str:
-        if kind == "step":
-            event, step, members = detail
-            return f"mends {self.event(event)}: {step}" + (f" {self.value('ids', members)}" if members else "")
-        if kind == "handled":
-            event, made, _, events = detail
-            links = ", ".join(f"{self.name(one)}-{self.name(other)}" for one, other in made)
-            others = [self.event(linked) for linked in events if linked != event]
-            along = f" along with {' and '.join(others)}" if others else ""
-            return f"has mended {self.event(event)}{along}: {links or 'no new links'}"
-        if kind == "arrived":
-            return f"hears that {self.event(detail)} is handled"
-        if kind == "lost":
-            return f"takes {self.name(detail.id)} for gone"
-        if kind == "renewed":
-            return f"was taken for gone, and begins life {detail}"
-        if kind == "audit":
-            pairs, topics = detail
-            links = ", ".join(f"{self.name(one)}-{self.name(other)}" for one, other in pairs)
-            return f"sees {topics} topics in pieces, and has linked {links}"
-        if kind == "link":
-            return f"is linked to {self.name(detail)}"
-        return f"{kind}" + ("" if detail is None else f" {detail}")
+    def _notification(self, heard: object) -> str | None:
+        match heard:
+            case RepairStageEntered(event, stage, members):
+                return f"repairs {self.event(event)}: {stage}" + (f" {self.value('ids', members)}" if members else "")
+            case RepairFinished(event, links, _, events):
+                others = [self.event(linked) for linked in events if linked != event]
+                along = f" along with {' and '.join(others)}" if others else ""
+                return f"has repaired {self.event(event)}{along}: {self._pairs(links) or 'no new links'}"
+            case RequestHandled(event):
+                return f"hears that {self.event(event)} is handled"
+            case PeerDeclaredFailed(peer):
+                return f"declares {self.name(peer.id)} failed"
+            case Rejoined(incarnation):
+                return f"was declared failed, and rejoins as incarnation {incarnation}"
+            case SplitTopicsLinked(links, topics):
+                return f"sees {topics} split topics, and has linked {self._pairs(links)}"
+            case LinkUp(peer):
+                return f"is linked to {self.name(peer)}"
+            case LinkPruned(peer):
+                return f"has pruned its link to {self.name(peer)}"
+            case Left():
+                return "has left"
+            case _:
+                return None
+
+    def _pairs(self, links: tuple[tuple[NodeId, NodeId], ...]) -> str:
+        return ", ".join(f"{self.name(one)}-{self.name(other)}" for one, other in links)
 
 
 def _is_routine(what: object) -> bool:
     match what:
         case Received(_, message) | Dropped(_, message, _):
             return isinstance(message, GOSSIP)
-        case TimerFired(key):
-            return (key[0] if isinstance(key, tuple) else key) in QUIET_TIMERS
+        case TimerFired(timer):
+            return isinstance(timer, QUIET_TIMERS)
         case _:
             return False

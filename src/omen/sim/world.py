@@ -18,24 +18,25 @@ from omen.protocol.events import (
     Gap,
     Held,
     Input,
+    Left,
     Multicast,
     NodeId,
+    Notification,
     Notify,
     Output,
     PeerLost,
     Received,
+    Rejoined,
     Send,
     SetTimer,
     Time,
+    Timer,
     TimerFired,
-    TimerKey,
 )
 from omen.protocol.messages.wire import size_of
 from omen.sim.latency import Latency, constant
 
 START = "start"
-LEFT = "left"
-RENEWED = "renewed"
 NOBODY = -1
 
 
@@ -84,14 +85,16 @@ class Place:
     alive: bool = True
     paused: bool = False
     drift: float = 1.0
-    timers: dict[TimerKey, int] = field(default_factory=dict)
+    timers: dict[Timer, int] = field(default_factory=dict)
     connected: set[NodeId] = field(default_factory=set)
     held: list[Input] = field(default_factory=list)
 
 
-Listener = Callable[[NodeId, Notify, Time], None]
+Heard = Notification | Deliver | Gap | Held
+"""What a core says to the world around it."""
+Listener = Callable[[NodeId, Heard, Time], None]
 Tracer = Callable[[Time, NodeId, object], None]
-"""Told of everything that happens to a node: an `Input`, a `Notify`, a `Dropped`, or a word such as "crashes"."""
+"""Told of everything that happens to a node: an `Input`, a `Heard`, a `Dropped`, or a word such as "crashes"."""
 
 
 class World:
@@ -239,32 +242,32 @@ class World:
                     self._connect(node, place, peer)
                 case Disconnect(peer):
                     place.connected.discard(peer)
-                case Notify():
-                    self._pass_on(node, place, output)
+                case Notify(notification):
+                    self._pass_on(node, place, notification)
                     if not place.alive:
                         return
                 case Multicast(to, message):
                     for peer in to:
                         self._send(node, peer, message)
                 case Deliver() | Gap() | Held():
-                    self._pass_on(node, place, Notify(type(output).__name__.lower(), output))
+                    self._pass_on(node, place, output)
                     if not place.alive:
                         return
                 case _:
                     assert_never(output)
 
-    def _pass_on(self, node: NodeId, place: Place, notice: Notify) -> None:
+    def _pass_on(self, node: NodeId, place: Place, heard: Heard) -> None:
         """A listener may crash the node there and then; one that has left closes its connections."""
         if self._trace is not None:
-            self._trace(self.now, node, notice)
-        if notice.what == LEFT:
+            self._trace(self.now, node, heard)
+        if isinstance(heard, Left):
             self._end(node, place)
-        elif notice.what == RENEWED:
-            place.incarnation = notice.detail
+        elif isinstance(heard, Rejoined):
+            place.incarnation = heard.incarnation
             place.timers.clear()
             place.connected.clear()
         for listener in self.listeners:
-            listener(node, notice, self.now)
+            listener(node, heard, self.now)
 
     def _send(self, node: NodeId, to: NodeId, message: Any) -> None:
         kind = type(message).__name__

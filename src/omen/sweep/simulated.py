@@ -36,7 +36,7 @@ def measure_views(cell: Cell, interests: Interests) -> tuple[dict[str, float], d
     marks = sorted({mark for mark in MARKS if mark < rounds} | {rounds})
     for mark in marks:
         world.run_until(mark * config.gossip_period)
-        sizes = [len(population.cores[node].views.get_view()) for node in population.members()]
+        sizes = [len(population.cores[node].status().membership.view) for node in population.members()]
         means.append(fmean(sizes))
     few = interests.node_count / 20
     values = {

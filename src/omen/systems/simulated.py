@@ -13,12 +13,12 @@ from omen.interests import Interests, Label
 from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
-from omen.protocol.events import SECOND, NodeId, Notify, Time
+from omen.protocol.events import SECOND, NodeId, RepairFinished, RequestHandled, Time
 from omen.protocol.messages.overlay import EventId
 from omen.protocol.messages.upkeep import AUDIT, FAILURE_DETECTION
 from omen.sim.latency import uniform
 from omen.sim.population import Population
-from omen.sim.world import Network, World
+from omen.sim.world import Heard, Network, World
 from omen.systems import design_overlay
 from omen.systems.system import Outcome
 from omen.systems.worlds import load_world, save_world, topics_by_node
@@ -83,13 +83,12 @@ class SimulatedSystem:
         self.world.run_until(WARM_UP_ROUNDS * self._config.gossip_period)
         self._links = self.population.links()
 
-    def _listen(self, _node: NodeId, output: Notify, now: Time) -> None:
-        if output.what == "handled":
-            _, _, members, events = output.detail
-            for event in events:
-                self._handled.setdefault(event, (now, members))
-        elif output.what == "arrived":
-            self._handled.setdefault(output.detail, (now, 0))
+    def _listen(self, _node: NodeId, heard: Heard, now: Time) -> None:
+        if isinstance(heard, RepairFinished):
+            for event in heard.events:
+                self._handled.setdefault(event, (now, heard.members))
+        elif isinstance(heard, RequestHandled):
+            self._handled.setdefault(heard.event, (now, 0))
 
     def apply(self, events: Sequence[Event]) -> list[Outcome]:
         """Hand the events to the world, wait until all are mended, and say what it took."""
@@ -150,7 +149,7 @@ class SimulatedSystem:
         life = self.world.places[node].incarnation
         if isinstance(event, Resubscribe):
             had = population.wanted(node)
-            version = population.cores[node].peer_table.me.digest.topics_version + 1
+            version = population.cores[node].status().me.digest.topics_version + 1
             population.resubscribe(event.node, self._topics_of(event.node, event.topics))
             wants = population.wanted(node)
             kinds = [kind for kind, topics in (("add", wants - had), ("drop", had - wants)) if topics]

@@ -8,73 +8,88 @@ after a few periods, whatever the state was; measured: within two after links we
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from omen.protocol.audit.labels import PieceLabels
-from omen.protocol.audit.leader_reports import Reporter
-from omen.protocol.audit.rendezvous import Rendezvous
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import Engine, Randomness, Time
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.audit.labels import LabelSpreadTimer, PieceLabels
+from omen.protocol.audit.leader_reports import LeaderReports
+from omen.protocol.audit.rendezvous import PieceQueryTimer, Rendezvous, RendezvousTimer
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, Timer, TimerHandlers
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.messages.overlay import (
+    LabelBuckets,
+    LabelDigest,
+    LabelUpdate,
+    PieceQuery,
+    PieceReply,
+    PieceReport,
+    PieceReportAck,
+)
 from omen.protocol.repair.links import Links
 
 SETTLING = 5  # a fifth of a period passes between a change of pieces and the report of it
 
 
+class AuditPeriodTimer(Timer, frozen=True):
+    """The next audit period begins."""
+
+
+class LeaderReportTimer(Timer, frozen=True):
+    """Pieces have had time to settle: their leaders report."""
+
+
 class Audit:
     """The three parts of the audit, and their timers. Does nothing unless it is switched on."""
 
-    def __init__(
-        self,
-        peer_table: PeerTable,
-        ring: Ring,
-        links: Links,
-        ring_lookup: RingLookup,
-        config: Config,
-        randomness: Randomness,
-        engine: Engine,
-        out: Outbox,
-        clock: Callable[[], Time],
-    ) -> None:
-        self._config = config
-        self._random = randomness
-        self._out = out
+    def __init__(self, context: NodeContext, ring: Ring, links: Links, ring_lookup: RingLookup) -> None:
+        self._config = context.config
+        self._random = context.random
+        self._out = context.out
         self._settling = False
-        self.labels = PieceLabels(peer_table, links, config, out)
-        self.reporter = Reporter(peer_table, ring, links, self.labels, ring_lookup, config, out)
-        self.rendezvous = Rendezvous(peer_table, ring, config, randomness, engine, out, clock)
+        self.labels = PieceLabels(context, links)
+        self.leader_reports = LeaderReports(context, ring, links, self.labels, ring_lookup)
+        self.rendezvous = Rendezvous(context, ring)
+
+    def handlers(self) -> Handlers:
+        return {
+            LabelDigest: self.labels.on_digest,
+            LabelBuckets: self.labels.on_buckets,
+            LabelUpdate: self.labels.on_update,
+            PieceReport: self.rendezvous.on_report,
+            PieceReply: self.rendezvous.on_reply,
+            PieceReportAck: self.leader_reports.on_ack,
+            PieceQuery: self.leader_reports.on_query,
+        }
+
+    def timers(self) -> TimerHandlers:
+        return {
+            LabelSpreadTimer: self._on_spread,
+            LeaderReportTimer: self._on_report,
+            RendezvousTimer: self.rendezvous.inquire,
+            PieceQueryTimer: self.rendezvous.on_query_timer,
+        }
 
     def start(self) -> None:
         """Begin somewhere in the period, so that the nodes' turns are spread."""
         period = self._config.audit_period
-        self._out.set_timer(("audit", "period"), period // 4 + self._random.randrange(period))
+        self._out.set_timer(AuditPeriodTimer(), period // 4 + self._random.randrange(period))
         self.labels.note_change()
 
-    def on_timer(self, key: tuple[object, ...]) -> bool:
-        """Whether a period has begun."""
-        what = key[1]
-        if what == "spread":
-            self.labels.spread()
-            self._report_soon()
-        elif what == "report":
-            self._settling = False
-            self.reporter.report()
-        elif what == "inquire":
-            self.rendezvous.inquire()
-        elif what == "ask" and isinstance(key[2], int):
-            self.rendezvous.ask_silent(key[2])
-        elif what == "period":
-            self._out.set_timer(("audit", "period"), self._config.audit_period)
-            self.rendezvous.expire()
-            self.labels.next_period()
-            self.reporter.next_period()
-            return True
-        return False
+    def next_period(self) -> None:
+        """A period has begun: what is old expires, and everybody is told again."""
+        self._out.set_timer(AuditPeriodTimer(), self._config.audit_period)
+        self.rendezvous.expire()
+        self.labels.next_period()
+        self.leader_reports.next_period()
+
+    def _on_spread(self, _: LabelSpreadTimer) -> None:
+        self.labels.spread()
+        self._report_soon()
+
+    def _on_report(self, _: LeaderReportTimer) -> None:
+        self._settling = False
+        self.leader_reports.report()
 
     def _report_soon(self) -> None:
         if self.labels.led_changed and not self._settling:
             self._settling = True
-            self._out.set_timer(("audit", "report"), self._config.audit_period // SETTLING)
+            self._out.set_timer(LeaderReportTimer(), self._config.audit_period // SETTLING)

@@ -18,10 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Topic
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import NodeId, Timer, Topic
 from omen.protocol.messages.overlay import DescriptorRequest, LabelBuckets, LabelDigest, LabelUpdate, LinkClose, Ref
 from omen.protocol.repair.links import Links
 
@@ -54,14 +52,18 @@ class CarriedLabel:
     topics: frozenset[Topic]
 
 
+class LabelSpreadTimer(Timer, frozen=True):
+    """Neighbours are to hear of labels that have changed."""
+
+
 class PieceLabels:
     """`pending`: labels that a neighbour is still to hear. `led_changed`: this node leads other pieces than before."""
 
-    def __init__(self, peer_table: PeerTable, links: Links, config: Config, out: Outbox) -> None:
-        self._peer_table = peer_table
+    def __init__(self, context: NodeContext, links: Links) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
         self._links = links
-        self._config = config
-        self._out = out
         self._mine: frozenset[Topic] = frozenset()
         self.labels: dict[Topic, Label] = {}
         self._hashes: dict[Topic, int] = {}
@@ -101,7 +103,7 @@ class PieceLabels:
         """Links have changed, or there is something to tell: soon look at it, once for all that happens meanwhile."""
         if not self._armed:
             self._armed = True
-            self._out.set_timer(("audit", "spread"), self._config.answer_timeout)
+            self._out.set_timer(LabelSpreadTimer(), self._config.answer_timeout)
 
     def spread(self) -> None:
         """Take in what has changed, and tell the neighbours the labels they have not heard."""
@@ -196,7 +198,7 @@ class PieceLabels:
             if waited >= (age if leader == me else 3 * age):
                 self._set(topic, (sequence + 1, me))
 
-    def on_labels(self, sender: NodeId, message: LabelUpdate) -> None:
+    def on_update(self, sender: NodeId, message: LabelUpdate) -> None:
         """Take the higher label; tell the other of it where ours is."""
         carried = self._carried.get(sender)
         if carried is None:
@@ -216,7 +218,7 @@ class PieceLabels:
                     self._set(topic, label)
                     self.pending[sender].discard(topic)
 
-    def on_check(self, sender: NodeId, message: LabelDigest) -> None:
+    def on_digest(self, sender: NodeId, message: LabelDigest) -> None:
         """A neighbour's digest. One that has a link this node knows nothing of is told so.
 
         One of an earlier life than the link's came late, or the link is to a life that never began, by a message that

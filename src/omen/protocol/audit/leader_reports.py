@@ -6,13 +6,10 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from omen.protocol.audit.labels import MASK, PieceLabels, mix
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
+from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Topic
-from omen.protocol.membership.circle import clockwise
-from omen.protocol.membership.peer_table import PeerTable
-from omen.protocol.membership.ring import SPARE, Ring
-from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.membership.ring import SPARE, Ring, clockwise
+from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
 from omen.protocol.messages.overlay import PieceQuery, PieceReply, PieceReport, PieceReportAck, Ref
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.shadow_set import to_bits
@@ -41,26 +38,25 @@ class Owner:
         return self.start == self.ref.id or 0 < clockwise(self.start, place) <= clockwise(self.start, self.ref.id)
 
 
-class Reporter:
+class RendezvousLookup(LookupPurpose, frozen=True):
+    """Who answers for this place?"""
+
+    place: NodeId
+
+
+class LeaderReports:
     """Knows who answers for which stretch of the circle, and tells each what it should have."""
 
     def __init__(
-        self,
-        peer_table: PeerTable,
-        ring: Ring,
-        links: Links,
-        labels: PieceLabels,
-        ring_lookup: RingLookup,
-        config: Config,
-        out: Outbox,
+        self, context: NodeContext, ring: Ring, links: Links, labels: PieceLabels, ring_lookup: RingLookup
     ) -> None:
-        self._peer_table = peer_table
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
         self._ring = ring
         self._links = links
         self._labels = labels
         self._ring_lookup = ring_lookup
-        self._config = config
-        self._out = out
         self.owners: dict[NodeId, Owner] = {}
         self._searched: set[NodeId] = set()  # in this period
         self._searching: set[NodeId] = set()
@@ -114,7 +110,7 @@ class Reporter:
         if len(self._searching) < SEARCHES_AT_MOST and place not in self._searched:
             self._searched.add(place)
             self._searching.add(place)
-            self._ring_lookup.search(place, ("audit", place), self._ring.members.values())
+            self._ring_lookup.find(place, RendezvousLookup(place), self._ring.members.values())
 
     def on_located(self, place: NodeId, successor: Ref | None) -> None:
         self._searching.discard(place)
@@ -131,7 +127,7 @@ class Reporter:
         owner.silent += everybody
         self._out.send(owner.ref, PieceReport(self._peer_table.ref, digest, None if owner.short else tuple(topics)))
 
-    def on_seen(self, sender: NodeId, message: PieceReportAck) -> None:
+    def on_ack(self, sender: NodeId, message: PieceReportAck) -> None:
         """What a rendezvous has, and where its stretch begins: tell it again where that is not what it should have."""
         owner = self.owners.get(sender)
         if owner is None or message.me.id != sender:
@@ -141,7 +137,7 @@ class Reporter:
         if is_news:
             self.report()
 
-    def on_ask(self, message: PieceQuery) -> None:
+    def on_query(self, _: NodeId, message: PieceQuery) -> None:
         """Say which of these pieces this node leads, and through whom to link them: who has most that may be split."""
         asked = message.topics
         led = frozenset(topic for topic in asked if self._labels.leads(topic))

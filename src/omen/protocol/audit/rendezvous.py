@@ -10,14 +10,11 @@ same link joins pieces of those topics too, so the engine counts them in, though
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from omen.protocol.audit.labels import FEW
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import Engine, NodeId, Randomness, Time, Topic
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import NodeId, SplitTopicsLinked, Time, Timer, Topic
 from omen.protocol.membership.ring import Ring
 from omen.protocol.messages.overlay import (
     EventId,
@@ -63,59 +60,60 @@ class Hand:
     pieces: dict[Topic, int] = field(default_factory=dict)
 
 
-class Rendezvous:
-    """`reports`: by leader. `leaders`: who reports a piece of each topic."""
+class RendezvousTimer(Timer, frozen=True):
+    """Topics that seem split are to be looked at."""
 
-    def __init__(
-        self,
-        peer_table: PeerTable,
-        ring: Ring,
-        config: Config,
-        randomness: Randomness,
-        engine: Engine,
-        out: Outbox,
-        clock: Callable[[], Time],
-    ) -> None:
-        self._peer_table = peer_table
+
+class PieceQueryTimer(Timer, frozen=True):
+    """Leaders have had their time to answer."""
+
+    nonce: int
+
+
+class Rendezvous:
+    """`pieces`: what was reported, by leader. `leaders`: who reports a piece of each topic."""
+
+    def __init__(self, context: NodeContext, ring: Ring) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._random = context.random
+        self._engine = context.engine
+        self._out = context.out
+        self._clock = context.clock
         self._ring = ring
-        self._config = config
-        self._random = randomness
-        self._engine = engine
-        self._out = out
-        self._clock = clock
-        self.loss_reports: dict[NodeId, KnownPiece] = {}
+        self.pieces: dict[NodeId, KnownPiece] = {}
         self.leaders: dict[Topic, set[NodeId]] = {}
         self.inquiry: Inquiry | None = None
         self._nonce = 0
         self._armed = False
 
     def expire(self) -> None:
-        now = self._clock()
-        for leader in [leader for leader, report in self.loss_reports.items() if report.until <= now]:
+        now = self._clock.now
+        for leader in [leader for leader, report in self.pieces.items() if report.until <= now]:
             self._remove(leader)
 
     def count_split(self) -> int:
         """Topics that are reported in several pieces now; those whose leader says no more are not among them."""
-        now = self._clock()
-        gone = {leader for leader, report in self.loss_reports.items() if report.until <= now}
+        now = self._clock.now
+        gone = {leader for leader, report in self.pieces.items() if report.until <= now}
         return sum(len(leaders - gone) > 1 for leaders in self.leaders.values())
 
-    def on_pieces(self, message: PieceReport) -> None:
+    def on_report(self, _: NodeId, message: PieceReport) -> None:
         """A leader's report: all of it, or that it is what it was."""
         leader = message.me.id
-        have = self.loss_reports.get(leader)
-        until = self._clock() + self._config.audit_period * PERIODS_KEPT // 2
+        have = self.pieces.get(leader)
+        until = self._clock.now + self._config.audit_period * PERIODS_KEPT // 2
         if message.topics is not None:
             self._remove(leader)
-            if message.topics and len(self.loss_reports) < LEADERS_AT_MOST:
-                self.loss_reports[leader] = KnownPiece(message.me, message.digest, frozenset(message.topics), until)
+            if message.topics and len(self.pieces) < LEADERS_AT_MOST:
+                self.pieces[leader] = KnownPiece(message.me, message.digest, frozenset(message.topics), until)
                 for topic in message.topics:
                     self.leaders.setdefault(topic, set()).add(leader)
         elif have is not None and have.digest == message.digest and have.ref == message.me:
             have.until = until
         else:
             self._remove(leader)
-        report = self.loss_reports.get(leader)
+        report = self.pieces.get(leader)
         start = self._ring.predecessors[0] if self._ring.predecessors else self._peer_table.id
         self._out.send(
             message.me, PieceReportAck(self._peer_table.ref, report.digest if report is not None else 0, start)
@@ -124,7 +122,7 @@ class Rendezvous:
             self._arm()
 
     def _remove(self, leader: NodeId) -> None:
-        report = self.loss_reports.pop(leader, None)
+        report = self.pieces.pop(leader, None)
         if report is not None:
             for topic in report.topics:
                 self._strike(topic, leader)
@@ -140,9 +138,9 @@ class Rendezvous:
         if not self._armed and self.inquiry is None:
             self._armed = True
             period = self._config.audit_period
-            self._out.set_timer(("audit", "inquire"), period // 20 + self._random.randrange(period // 2))
+            self._out.set_timer(RendezvousTimer(), period // 20 + self._random.randrange(period // 2))
 
-    def inquire(self) -> None:
+    def inquire(self, _: RendezvousTimer) -> None:
         """Ask the leaders of topics that seem to be in two pieces."""
         self._armed = False
         asked: dict[NodeId, list[Topic]] = {}
@@ -152,9 +150,12 @@ class Rendezvous:
         if asked:
             self._nonce += 1
             self.inquiry = Inquiry(self._nonce, {leader: tuple(topics) for leader, topics in asked.items()})
-            self.ask_silent(self._nonce)
+            self._ask_silent(self._nonce)
 
-    def ask_silent(self, nonce: int) -> None:
+    def on_query_timer(self, timer: PieceQueryTimer) -> None:
+        self._ask_silent(timer.nonce)
+
+    def _ask_silent(self, nonce: int) -> None:
         """Ask those who have not answered, a few times; then do without them."""
         inquiry = self.inquiry
         if inquiry is None or inquiry.nonce != nonce:
@@ -164,11 +165,11 @@ class Rendezvous:
             self._decide(inquiry)
             return
         for leader, topics in inquiry.asked.items():
-            if leader not in inquiry.answers and leader in self.loss_reports:
-                self._out.send(self.loss_reports[leader].ref, PieceQuery(self._peer_table.ref, nonce, topics))
-        self._out.set_timer(("audit", "ask", nonce), self._config.answer_timeout)
+            if leader not in inquiry.answers and leader in self.pieces:
+                self._out.send(self.pieces[leader].ref, PieceQuery(self._peer_table.ref, nonce, topics))
+        self._out.set_timer(PieceQueryTimer(nonce), self._config.answer_timeout)
 
-    def on_led(self, message: PieceReply) -> None:
+    def on_reply(self, _: NodeId, message: PieceReply) -> None:
         inquiry = self.inquiry
         if inquiry is None or message.nonce != inquiry.nonce or message.me.id not in inquiry.asked:
             return
@@ -195,9 +196,9 @@ class Rendezvous:
             for topic in topics:
                 if topic in still:
                     led.setdefault(topic, []).append(leader)
-                elif leader in self.loss_reports:
+                elif leader in self.pieces:
                     self._strike(topic, leader)
-                    self.loss_reports[leader].digest = 0
+                    self.pieces[leader].digest = 0
         split = {topic for topic, leaders in led.items() if len(leaders) > 1}
         if split:
             self._have_linked(inquiry, split)
@@ -219,7 +220,7 @@ class Rendezvous:
         for one, other in chosen:
             self._out.send(one.ref, LinkProposal(self._peer_table.ref, event, 0, other.ref))
             self._out.send(other.ref, LinkProposal(self._peer_table.ref, event, 0, one.ref))
-        self._out.notify("audit", (tuple((one.ref.id, other.ref.id) for one, other in chosen), len(split)))
+        self._out.notify(SplitTopicsLinked(tuple((one.ref.id, other.ref.id) for one, other in chosen), len(split)))
 
 
 def _gather_hands(inquiry: Inquiry, split: set[Topic]) -> dict[NodeId, Hand]:

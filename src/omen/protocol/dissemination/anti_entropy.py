@@ -12,14 +12,19 @@ from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.retransmission import Retransmission
 from omen.protocol.dissemination.window import NEVER, Stream, TopicWindow
-from omen.protocol.events import Held, NodeId, SetTimer, Time, Topic
+from omen.protocol.events import Held, NodeId, SetTimer, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, StreamKey, StreamMark, stream_key
 
 News = dict[NodeId, tuple[Ref, dict[Topic, list[StreamMark]]]]
 """What each neighbour is to hear in this round."""
-TIMER = "spread"
-ROUND = (TIMER, "announce")
+
+
+class AnnounceTimer(Timer, frozen=True):
+    """Neighbours are told how far this node is."""
+
+
+ROUND = AnnounceTimer()
 SETTLING = 10
 """For so many announce periods after it was linked, a node takes what is older than its links for none of its own."""
 SELDOM = 32

@@ -12,18 +12,18 @@ publication in sequence; announcements are bounded by the period, not by the pub
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from omen.errors import InvalidInput
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.anti_entropy import ROUND, TIMER, AntiEntropy
+from omen.protocol.dissemination.anti_entropy import AnnounceTimer, AntiEntropy
 from omen.protocol.dissemination.numbering import Numbering
-from omen.protocol.dissemination.retransmission import LACK, Retransmission
+from omen.protocol.dissemination.retransmission import Retransmission, RetransmissionTimer
 from omen.protocol.dissemination.tree import Plumtree
 from omen.protocol.dissemination.window import OVERHEAD, Stream, TopicWindow, WindowBudget
-from omen.protocol.events import Deliver, Multicast, NodeId, Output, Time, TimerKey, Topic
+from omen.protocol.events import Deliver, Multicast, NodeId, Output, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
     HEADER_BYTES,
@@ -38,10 +38,14 @@ from omen.protocol.messages.publications import (
     make_publication,
     stream_key,
 )
+from omen.protocol.status import DisseminationStatus
 
-__all__ = ["TIMER", "Dissemination"]
 
-SWEEP = (TIMER, "sweep")
+class SweepTimer(Timer, frozen=True):
+    """What is old is let go."""
+
+
+SWEEP = SweepTimer()
 Neighbours = Mapping[NodeId, tuple[Ref, frozenset[Topic]]]
 
 
@@ -52,11 +56,14 @@ class Dissemination:
     `parked`: how often a publisher made way for another, because a topic had too many.
     """
 
-    def __init__(self, me: Ref, config: Config, out: Outbox, is_waiting: Callable[[Topic], bool]) -> None:
+    kinds = (Announce, RetransmissionRequest, Prune, Graft)
+    timers = (AnnounceTimer, RetransmissionTimer, SweepTimer)
+
+    def __init__(self, me: Ref, config: Config, out: Outbox) -> None:
         self._me = me
         self._settings = config.dissemination
         self._out = out
-        self._is_waiting = is_waiting
+        self._waiting: Set[Topic] = frozenset()
         self.in_use = False
         self.duplicates = 0
         self.impossible = 0
@@ -97,17 +104,33 @@ class Dissemination:
         if self._is_sweeping:
             self._out.set_timer(SWEEP, self._settings.window_age // 6)
 
-    @property
-    def gaps(self) -> int:
-        """How often something was given up."""
-        return self._retransmission.gaps
+    def status(self) -> DisseminationStatus:
+        return DisseminationStatus(
+            topics=len(self.carried),
+            publications=sum(len(carried.times) for carried in self.carried.values()),
+            bytes=sum(carried.size for carried in self.carried.values()),
+            missing=len(self._retransmission.lacking),
+            duplicates=self.duplicates,
+            gaps=self._retransmission.gaps,
+            parked=self.parked,
+            refused=self.impossible,
+        )
 
-    def refresh(self, topics: frozenset[Topic], wanted: Iterable[Topic], neighbours: Neighbours, now: Time) -> None:
+    def refresh(
+        self,
+        topics: frozenset[Topic],
+        wanted: Iterable[Topic],
+        waiting: Set[Topic],
+        neighbours: Neighbours,
+        now: Time,
+    ) -> None:
         """Take in which topics this node carries, which its application wants, who is linked and carries what.
 
+        `waiting`: the topics in which this node is still to be linked.
         `topics` and `wanted` are new objects whenever they are different.
         """
         self.in_use = True
+        self._waiting = waiting
         if topics is not self._topics or wanted is not self._wanted or neighbours != self._neighbours:
             if topics is not self._topics or wanted is not self._wanted:
                 self._change_topics(topics, frozenset(wanted), now)
@@ -164,12 +187,12 @@ class Dissemination:
 
     def _note_linked(self, now: Time) -> None:
         for carried in self._unlinked:
-            if carried.peers and not self._is_waiting(carried.topic):
+            if carried.peers and carried.topic not in self._waiting:
                 carried.linked_at = now
         self._unlinked = [carried for carried in self._unlinked if carried.linked_at is None]
 
     def _is_fresh(self, carried: TopicWindow) -> bool:
-        return carried.linked_at is None and self._is_waiting(carried.topic)
+        return carried.linked_at is None and carried.topic in self._waiting
 
     def _settled_before(self, key: StreamKey) -> int:
         """How far this stream was delivered when the topic was carried last."""
@@ -344,14 +367,15 @@ class Dissemination:
                         carried.make_eager(sender)
         self._retransmission.send_pulls()
 
-    def on_timer(self, key: TimerKey, now: Time) -> None:
-        if key == ROUND:
-            self._anti_entropy.announce(now)
-        elif key == LACK:
-            self._retransmission.look_after_all(now)
-            self._retransmission.send_pulls()
-        elif key == SWEEP:
-            self._sweep(now)
+    def on_timer(self, timer: Timer, now: Time) -> None:
+        match timer:
+            case AnnounceTimer():
+                self._anti_entropy.announce(now)
+            case RetransmissionTimer():
+                self._retransmission.look_after_all(now)
+                self._retransmission.send_pulls()
+            case SweepTimer():
+                self._sweep(now)
 
     def _sweep(self, now: Time) -> None:
         """Let go of what is old, and of publishers that have been silent for twice as long as windows last."""

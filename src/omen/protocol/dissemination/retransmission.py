@@ -7,11 +7,16 @@ from collections.abc import Callable, Mapping
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.window import NOBODY, Stream, TopicWindow
-from omen.protocol.events import Gap, NodeId, Time, Topic
+from omen.protocol.events import Gap, NodeId, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, RetransmissionRequest, StreamMark, stream_key
 
-LACK = ("spread", "pull")
+
+class RetransmissionTimer(Timer, frozen=True):
+    """What was announced should have come by now."""
+
+
+LACK = RetransmissionTimer()
 FEWEST_EACH = 16
 SILENT_ATTEMPTS = 4
 

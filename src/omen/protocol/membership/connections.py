@@ -1,27 +1,27 @@
-"""Whom a node keeps connections to, and who is told when it has changed."""
+"""To which peers a node keeps connections, what it says of itself, and which peers are told when that changes."""
 
 from __future__ import annotations
 
-from omen.protocol.context import Outbox
+from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId
-from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.messages.overlay import Digest, Ref, Status
+from omen.protocol.messages.overlay import Descriptor, Digest, Ref, Status
 from omen.protocol.repair.links import Links
+from omen.protocol.repair.loss_reports import LossReports
 
 
 class Connections:
     """`told`: the digest of this node that others were last told of."""
 
-    def __init__(self, peer_table: PeerTable, ring: Ring, links: Links, out: Outbox) -> None:
-        self._peer_table = peer_table
+    def __init__(self, context: NodeContext, ring: Ring, links: Links) -> None:
+        self._peer_table = context.peer_table
+        self._out = context.out
         self._ring = ring
         self._links = links
-        self._out = out
         self._connected: set[NodeId] = set()
         self._told_successors: tuple[Ref, ...] = ()
         self._told_whom: set[NodeId] = set()
-        self.told = Digest(peer_table.ref, 0, 0)
+        self.told = Digest(context.peer_table.ref, 0, 0)
 
     def forget(self, node: NodeId) -> None:
         """It is gone: so is the connection."""
@@ -29,7 +29,7 @@ class Connections:
             self._connected.discard(node)
             self._out.disconnect(node)
 
-    def keep_connections(self) -> dict[NodeId, Ref]:
+    def keep(self) -> dict[NodeId, Ref]:
         """To neighbours and all it knows on the circle: a spare one that is gone must not be taken for a successor."""
         refs = dict(self._ring.members)
         refs.update({node: link.ref for node, link in self._links.links.items()})
@@ -54,3 +54,29 @@ class Connections:
                 self._out.send(targets[node], Status(me.digest, me.neighbours, successors))
         self._told_whom = {ref.id for ref in successors}
         self._told_successors, self.told = successors, me.digest
+
+
+class OwnDescriptor:
+    """Keeps what this node says of itself as new as its links."""
+
+    def __init__(self, context: NodeContext, links: Links, loss_reports: LossReports) -> None:
+        self._peer_table = context.peer_table
+        self._links = links
+        self._loss_reports = loss_reports
+
+    def refresh(self) -> Descriptor:
+        """This node's descriptor, made anew where links have changed.
+
+        A lost neighbour counts until its loss is known to be repaired: were this node lost too, the two would be linked
+        losses although the link is down already.
+        """
+        table, links = self._peer_table, self._links
+        if links.changed:
+            links.changed = False
+            digest = table.me.digest
+            lost = (ref for ref in self._loss_reports.unrepaired() if ref.id not in links.links)
+            neighbours = tuple(sorted((*links.neighbours(), *lost), key=lambda ref: ref.id))
+            if neighbours != table.me.neighbours:
+                digest = Digest(digest.ref, digest.topics_version, digest.links_version + 1)
+                table.describe(Descriptor(digest, table.me.topics, neighbours))
+        return table.me

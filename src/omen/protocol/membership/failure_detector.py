@@ -18,18 +18,35 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Randomness, Time
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers
 from omen.protocol.messages.overlay import Heartbeat, IndirectPing, Ping, Pong, Ref
 
 HEALTH_AT_MOST = 6
 SILENT_PERIODS = 2
 SILENT_PERIODS_AT_MOST = 8
 RELAYED_AT_MOST = 64
-QUIET, ASKED, SUSPECTED = "quiet", "asked", "suspected"
+
+
+class PeerState(Enum):
+    """How this node sees a peer that it watches."""
+
+    ALIVE = "alive"
+    PROBED = "probed"
+    SUSPECTED = "suspected"
+
+
+class HeartbeatTimer(Timer, frozen=True):
+    """A heartbeat is due to every peer that is watched."""
+
+
+class ProbeTimer(Timer, frozen=True):
+    """A peer has had its time to answer a probe."""
+
+    node: NodeId
+    nonce: int
 
 
 @dataclass(slots=True)
@@ -40,23 +57,24 @@ class Peer:
     heard: Time
     gap: Time
     deviation: Time
-    beat: Time = 0
-    state: str = QUIET
+    heartbeat: Time = 0
+    state: PeerState = PeerState.ALIVE
     since: Time = 0
     nonce: int = 0
-    doubters: set[NodeId] = field(default_factory=set)
+    suspecters: set[NodeId] = field(default_factory=set)
 
 
 class FailureDetector:
     """`gone`: whom this node has just declared gone; the node takes them from there."""
 
-    def __init__(self, peer_table: PeerTable, config: Config, randomness: Randomness, out: Outbox) -> None:
-        self._peer_table = peer_table
-        self._config = config
-        self._random = randomness
-        self._out = out
+    def __init__(self, context: NodeContext) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._random = context.random
+        self._out = context.out
+        self._clock = context.clock
         self.peers: dict[NodeId, Peer] = {}
-        self.gone: list[Ref] = []
+        self.failed: list[Ref] = []
         self.health = 0
         self.suspicions = 0
         self.refuted = 0
@@ -64,9 +82,19 @@ class FailureDetector:
         self._relayed: dict[int, tuple[Ref, int]] = {}
         self._ticked: Time | None = None
 
+    def handlers(self) -> Handlers:
+        return {Ping: self.on_ping, IndirectPing: self.on_indirect_ping}
+
+    def timers(self) -> TimerHandlers:
+        return {HeartbeatTimer: self.on_heartbeat_timer}
+
+    def suspected(self) -> list[NodeId]:
+        """The peers that this node suspects now."""
+        return [node for node, peer in self.peers.items() if peer.state is PeerState.SUSPECTED]
+
     def start(self) -> None:
         """Begin at a random time of the period, so that beats are spread."""
-        self._out.set_timer(("detect", "beat"), self._random.randrange(self._config.heartbeat_period))
+        self._out.set_timer(HeartbeatTimer(), self._random.randrange(self._config.heartbeat_period))
 
     def watch(self, refs: Mapping[NodeId, Ref], now: Time) -> None:
         """These, and nobody else. A newly watched node, or another life of one, is given time to be heard."""
@@ -83,65 +111,61 @@ class FailureDetector:
         if peer is None:
             return
         peer.heard = now
-        if peer.state != QUIET:
-            if peer.state == SUSPECTED:
+        if peer.state is not PeerState.ALIVE:
+            if peer.state is PeerState.SUSPECTED:
                 self.refuted += 1
                 self.health = min(self.health + 1, HEALTH_AT_MOST)
-            peer.state = QUIET
-            peer.doubters.clear()
+            peer.state = PeerState.ALIVE
+            peer.suspecters.clear()
 
-    def on_beat(self, node: NodeId, now: Time) -> None:
+    def on_heartbeat(self, node: NodeId, now: Time) -> None:
         """Learn how regular a peer is."""
         peer = self.peers.get(node)
         if peer is None:
             return
-        if peer.beat:
-            gap = min(now - peer.beat, SILENT_PERIODS_AT_MOST * self._config.heartbeat_period)
+        if peer.heartbeat:
+            gap = min(now - peer.heartbeat, SILENT_PERIODS_AT_MOST * self._config.heartbeat_period)
             peer.deviation += (abs(gap - peer.gap) - peer.deviation) // 4
             peer.gap += (gap - peer.gap) // 8
-        peer.beat = now
+        peer.heartbeat = now
 
     def suspect(self, node: NodeId, now: Time) -> bool:
         """Somebody says that this peer is gone: ask it now; whether it is watched here."""
         peer = self.peers.get(node)
         if peer is None:
             return False
-        if peer.state == QUIET:
+        if peer.state is PeerState.ALIVE:
             self._ask(peer, now)
         return True
 
-    def on_timer(self, key: tuple[object, ...], now: Time) -> None:
-        """`key`: ("detect", "beat") or ("detect", node, nonce)."""
-        if key[1] == "beat":
-            self._beat(now)
-            return
-        node, nonce = key[1:]
-        peer = self.peers.get(node) if isinstance(node, int) else None
-        if peer is not None and peer.nonce == nonce and peer.state != QUIET:
-            self._doubt(peer, now)
+    def on_probe_timer(self, timer: ProbeTimer) -> None:
+        peer = self.peers.get(timer.node)
+        if peer is not None and peer.nonce == timer.nonce and peer.state is not PeerState.ALIVE:
+            self._suspect(peer, self._clock.now)
 
-    def _beat(self, now: Time) -> None:
+    def on_heartbeat_timer(self, _: HeartbeatTimer) -> None:
+        now = self._clock.now
         period = self._config.heartbeat_period
-        self._out.set_timer(("detect", "beat"), period)
+        self._out.set_timer(HeartbeatTimer(), period)
         late = self._ticked is not None and now - self._ticked > 2 * period
         self._ticked = now
         if late:
             self._excuse_everybody(now)
-        elif self.health and not any(peer.state == SUSPECTED for peer in self.peers.values()):
+        elif self.health and not any(peer.state is PeerState.SUSPECTED for peer in self.peers.values()):
             self.health -= 1
-        beat = Heartbeat(self._peer_table.ref.incarnation)
+        heartbeat = Heartbeat(self._peer_table.ref.incarnation)
         for node in sorted(self.peers):
             peer = self.peers[node]
-            self._out.send(peer.ref, beat)
-            if peer.state == QUIET and now - peer.heard > self._allowed_silence(peer):
+            self._out.send(peer.ref, heartbeat)
+            if peer.state is PeerState.ALIVE and now - peer.heard > self._allowed_silence(peer):
                 self._ask(peer, now)
 
     def _excuse_everybody(self, now: Time) -> None:
         """This node itself stood still: that it heard nobody says nothing of them."""
         self.health = min(self.health + 1, HEALTH_AT_MOST)
         for peer in self.peers.values():
-            peer.heard, peer.state = now, QUIET
-            peer.doubters.clear()
+            peer.heard, peer.state = now, PeerState.ALIVE
+            peer.suspecters.clear()
 
     def _allowed_silence(self, peer: Peer) -> Time:
         period = self._config.heartbeat_period
@@ -157,36 +181,36 @@ class FailureDetector:
         patience = self._config.answer_timeout * 2
         return patience + self._suspicion_time(0, HEALTH_AT_MOST) + self._config.heartbeat_period
 
-    def _suspicion_time(self, doubters: int, health: int) -> Time:
+    def _suspicion_time(self, suspecters: int, health: int) -> Time:
         """Lifeguard's: from longest to shortest with the logarithm of how many others suspect it too."""
         shortest = self._config.suspicion_time * (2 + health) // 2
         longest = 2 * shortest
-        share = math.log(doubters + 1) / math.log(self._config.indirect_probes + 2)
+        share = math.log(suspecters + 1) / math.log(self._config.indirect_probes + 2)
         return max(shortest, longest - int((longest - shortest) * share))
 
     def _ask(self, peer: Peer, now: Time) -> None:
-        peer.state, peer.since = ASKED, now
+        peer.state, peer.since = PeerState.PROBED, now
         self._ping(peer)
-        self._out.set_timer(("detect", peer.ref.id, peer.nonce), 2 * self._config.answer_timeout)
+        self._out.set_timer(ProbeTimer(peer.ref.id, peer.nonce), 2 * self._config.answer_timeout)
 
     def _ping(self, peer: Peer) -> None:
         self._nonce += 1
         peer.nonce = self._nonce
         self._out.send(peer.ref, Ping(peer.nonce, self._peer_table.ref))
 
-    def _doubt(self, peer: Peer, now: Time) -> None:
+    def _suspect(self, peer: Peer, now: Time) -> None:
         """It has not answered: suspect it, ask again and through others, until its time is over."""
-        if peer.state == ASKED:
-            peer.state, peer.since = SUSPECTED, now
+        if peer.state is PeerState.PROBED:
+            peer.state, peer.since = PeerState.SUSPECTED, now
             self.suspicions += 1
-        elif now - peer.since >= self._suspicion_time(len(peer.doubters), self.health):
+        elif now - peer.since >= self._suspicion_time(len(peer.suspecters), self.health):
             del self.peers[peer.ref.id]
-            self.gone.append(peer.ref)
+            self.failed.append(peer.ref)
             return
         self._ping(peer)
         for helper in self._helpers(peer):
             self._out.send(helper, IndirectPing(peer.nonce, self._peer_table.ref, peer.ref))
-        self._out.set_timer(("detect", peer.ref.id, peer.nonce), self._config.heartbeat_period // 2)
+        self._out.set_timer(ProbeTimer(peer.ref.id, peer.nonce), self._config.heartbeat_period // 2)
 
     def _helpers(self, peer: Peer) -> list[Ref]:
         """A few of those who watch it too, as far as known here, else of those this node watches."""
@@ -200,14 +224,14 @@ class FailureDetector:
         chosen = self._random.sample(nodes, wanted) if len(nodes) > wanted else nodes
         return [near[node] for node in chosen]
 
-    def on_ping(self, message: Ping) -> None:
+    def on_ping(self, _: NodeId, message: Ping) -> None:
         self._out.send(message.asker, Pong(message.nonce, self._peer_table.ref))
 
-    def on_ping_for(self, message: IndirectPing) -> None:
+    def on_indirect_ping(self, _: NodeId, message: IndirectPing) -> None:
         """Ask for somebody else. If this node suspects the same, they confirm each other."""
         peer = self.peers.get(message.target.id)
-        if peer is not None and peer.state != QUIET:
-            peer.doubters.add(message.asker.id)
+        if peer is not None and peer.state is not PeerState.ALIVE:
+            peer.suspecters.add(message.asker.id)
         self._nonce += 1
         if len(self._relayed) >= RELAYED_AT_MOST:
             del self._relayed[next(iter(self._relayed))]
@@ -228,6 +252,6 @@ class FailureDetector:
             self.hear(message.me.id, now)
         return True
 
-    def take_gone(self) -> Iterable[Ref]:
-        gone, self.gone = self.gone, []
+    def take_failed(self) -> Iterable[Ref]:
+        gone, self.failed = self.failed, []
         return gone

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Randomness
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, NodeId, Timer
 from omen.protocol.membership.peer_sampling import PeerSampling
-from omen.protocol.membership.peer_table import PeerTable, is_newer
+from omen.protocol.membership.peer_table import is_newer
 from omen.protocol.membership.ring import Ring
 from omen.protocol.messages.overlay import Descriptor, DescriptorRequest, Descriptors, Digest, DigestOffer, Ref, Status
 from omen.protocol.repair.links import Links
@@ -19,8 +19,31 @@ LONGEST_REST = 8
 LINKS_BEHIND = 4  # of a backup only the number of links matters, as its weight: a few may be missed
 
 
+class RoundTimer(Timer, frozen=True):
+    """The next gossip exchange is due (omen Alg. 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRejoined:
+    """A later incarnation of a peer is there, so this former one has ended."""
+
+    former: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDigestSeen:
+    """Others hold this digest of the node itself, and it may be newer than the node's own."""
+
+    digest: Digest
+
+
+Finding = PeerRejoined | OwnDigestSeen
+Findings = Iterator[Finding]
+"""What an exchange brings to light, for the node to act on at once: the rest of the exchange builds on it."""
+
+
 class Gossip:
-    """Swaps what it knows with peers from ring and view; `ring_changed`: somebody nearer on the circle came up.
+    """Swaps what it knows with peers from ring and view.
 
     `rest` is how many intervals of T_wait pass until the next exchange. Alg. 3 has one in each; here a node whose views
     are all ready, and around which nothing has changed, doubles the time up to `LONGEST_REST` intervals, and goes back
@@ -28,34 +51,27 @@ class Gossip:
     """
 
     def __init__(
-        self,
-        peer_table: PeerTable,
-        ring: Ring,
-        views: Views,
-        links: Links,
-        peer_sampling: PeerSampling,
-        config: Config,
-        randomness: Randomness,
-        out: Outbox,
+        self, context: NodeContext, ring: Ring, views: Views, links: Links, peer_sampling: PeerSampling
     ) -> None:
-        self._peer_table = peer_table
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._random = context.random
+        self._out = context.out
         self._ring = ring
         self._views = views
         self._links = links
         self._peer_sampling = peer_sampling
-        self._config = config
-        self._random = randomness
-        self._out = out
-        self.ring_changed = False
         self.rest = 1
-        self.on_reborn: Callable[[Ref], None] = _ignore
-        self.on_myself: Callable[[Digest], None] = _ignore
         self._familiar: set[Digest] = set()
         self._familiar_at: tuple[int, int, bool] | None = None
         self._kept_at: tuple[int, int, int, int] | None = None
         self._near: frozenset[NodeId] = frozenset()
         self._partners: list[NodeId] = []
         self._digests: tuple[Digest, ...] = ()
+
+    def handlers(self) -> Handlers:
+        """Offers, descriptors and states bring findings: the node takes those in."""
+        return {DescriptorRequest: self.on_descriptor_request}
 
     def exchange(self) -> None:
         """Once a round: shuffle, swap digests with a peer from ring or view, forget who is of no use."""
@@ -75,13 +91,27 @@ class Gossip:
         """Open an exchange."""
         self._out.send(to, DigestOffer(self._buffer(), (), reply=False))
 
-    def meet(self, ref: Ref) -> None:
-        """Somebody on the circle was named."""
+    def meet(self, ref: Ref) -> Findings:
+        """A node was named: take it in where it stands near on the ring."""
         member = self._ring.members.get(ref.id)
         if member is not None and member.incarnation < ref.incarnation:
-            self.on_reborn(member)
-        if self._ring.consider(ref):
-            self.ring_changed = True
+            yield PeerRejoined(member)
+        self._ring.consider(ref)
+
+    def introduce(self, met: Iterable[Ref]) -> bool:
+        """Take in the nodes met while this one joined, and greet those near on the ring; whether there are any."""
+        for ref in met:
+            self._ring.consider(ref)
+            self._peer_sampling.add(ref)
+        self._ring.changed = True
+        for member in sorted(self._ring.members):
+            self.offer(self._ring.members[member])
+        return bool(self._ring.members)
+
+    def peers(self) -> Iterable[Ref]:
+        """Everyone on the ring and in the sample."""
+        known = [*self._ring.members.values(), *(ref for ref, _ in self._peer_sampling.view.values())]
+        return {ref.id: ref for ref in known}.values()
 
     def _look_around(self) -> None:
         """Everybody of the view and on the ring, and their digests: anew only where something has changed."""
@@ -115,8 +145,8 @@ class Gossip:
         strangers = [Digest(ref, 0, 0) for node, (ref, _) in self._peer_sampling.view.items() if node not in near]
         return (self._peer_table.me.digest, *self._digests, *strangers)
 
-    def on_offer(self, sender: NodeId, message: DigestOffer) -> None:
-        want = self._look_through(message.digests)
+    def on_offer(self, sender: NodeId, message: DigestOffer) -> Findings:
+        want = yield from self._look_through(message.digests)
         reply_to = message.digests[0].ref if message.digests else None
         if reply_to is None or reply_to.id != sender:
             return
@@ -126,7 +156,7 @@ class Gossip:
             self._out.send(reply_to, DescriptorRequest(self._peer_table.ref, tuple(want)))
         self._give(reply_to, message.want)
 
-    def _look_through(self, digests: Iterable[Digest]) -> list[NodeId]:
+    def _look_through(self, digests: Iterable[Digest]) -> Generator[Finding, None, list[NodeId]]:
         """Meet whoever stands near; whose descriptors to ask for.
 
         A digest that was of no use is passed over when it comes again, until ring, links or curiosity have changed.
@@ -141,10 +171,10 @@ class Gossip:
             ref = digest.ref
             node = ref.id
             if node == me:
-                self.on_myself(digest)
+                yield OwnDigestSeen(digest)
                 continue
             if ring.reaches(node):
-                self.meet(ref)
+                yield from self.meet(ref)
             have = known.get(node)
             useful = node in ring.members or node in self._links.links
             if have is not None:
@@ -158,7 +188,7 @@ class Gossip:
                 familiar.add(digest)
         return want
 
-    def on_want(self, message: DescriptorRequest) -> None:
+    def on_descriptor_request(self, _: NodeId, message: DescriptorRequest) -> None:
         self._give(message.asker, message.ids)
 
     def _give(self, to: Ref, ids: Iterable[NodeId]) -> None:
@@ -166,33 +196,33 @@ class Gossip:
         if found:
             self._out.send(to, Descriptors(tuple(found)))
 
-    def learn(self, descriptors: Iterable[Descriptor]) -> None:
+    def learn(self, descriptors: Iterable[Descriptor]) -> Findings:
         news = []
         for descriptor in descriptors:
-            self._look_for_former_life(descriptor.digest.ref)
+            yield from self._superseded(descriptor.digest.ref)
             if self._peer_table.learn(descriptor):
                 news.append(descriptor.digest.ref.id)
             self._views.remember_seen(descriptor.digest)
-            self.meet(descriptor.digest.ref)
+            yield from self.meet(descriptor.digest.ref)
         if news:
             self._views.note_news(news)
             self._views.select_view()
 
-    def _look_for_former_life(self, ref: Ref) -> None:
-        """A node that is back has been gone: its loss is a loss even if nobody saw it."""
+    def _superseded(self, ref: Ref) -> Findings:
+        """The former incarnations known here of a node that is back: their loss is a loss even if no node saw it."""
         known = self._peer_table.known.get(ref.id)
         if known is not None and known.digest.ref.incarnation < ref.incarnation:
-            self.on_reborn(known.digest.ref)
+            yield PeerRejoined(known.digest.ref)
         link = self._links.links.get(ref.id)
         if link is not None and link.ref.incarnation < ref.incarnation:
-            self.on_reborn(link.ref)
+            yield PeerRejoined(link.ref)
 
     def fetch_predecessors(self) -> None:
         for node in self._ring.get_preds():
             if node not in self._peer_table.known:
                 self._out.send(self._ring.members[node], DescriptorRequest(self._peer_table.ref, (node,)))
 
-    def on_status(self, sender: NodeId, message: Status) -> None:
+    def on_status(self, sender: NodeId, message: Status) -> Findings:
         digest = message.digest
         known = self._peer_table.known.get(digest.ref.id)
         same_topics = known is not None and (known.digest.ref, known.digest.topics_version) == (
@@ -200,7 +230,7 @@ class Gossip:
             digest.topics_version,
         )
         if known is not None and same_topics:
-            self.learn((Descriptor(digest, known.topics, message.neighbours),))
+            yield from self.learn((Descriptor(digest, known.topics, message.neighbours),))
         elif self._peer_table.lacks(digest):
             self._out.send(digest.ref, DescriptorRequest(self._peer_table.ref, (digest.ref.id,)))
         link = self._links.links.get(sender)
@@ -208,7 +238,7 @@ class Gossip:
             link.successors = message.successors
         for ref in message.neighbours:
             if ref.id == self._peer_table.id and ref.incarnation > self._peer_table.ref.incarnation:
-                self.on_myself(Digest(ref, 0, 0))  # somebody made it believe in a life that has not begun
+                yield OwnDigestSeen(Digest(ref, 0, 0))  # it believes in an incarnation that has not begun
 
 
 def _is_worth_asking(one: Digest, other: Digest) -> bool:
@@ -216,7 +246,3 @@ def _is_worth_asking(one: Digest, other: Digest) -> bool:
     if one.ref.incarnation != other.ref.incarnation:
         return one.ref.incarnation > other.ref.incarnation
     return one.topics_version > other.topics_version or one.links_version >= other.links_version + LINKS_BEHIND
-
-
-def _ignore(_: object) -> None:
-    """Nobody has to know."""

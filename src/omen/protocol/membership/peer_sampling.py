@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Randomness
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, NodeId
 from omen.protocol.messages.overlay import Ref, Shuffle, ShuffleReply
 
 
 class PeerSampling:
     """Keeps `view`: place -> (reference, age in rounds)."""
 
-    def __init__(self, peer_table: PeerTable, config: Config, randomness: Randomness, out: Outbox) -> None:
-        self._peer_table = peer_table
-        self._config = config
-        self._random = randomness
-        self._out = out
+    def __init__(self, context: NodeContext) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._random = context.random
+        self._out = context.out
         self.view: dict[NodeId, tuple[Ref, int]] = {}
         self._given_away: list[NodeId] = []
+
+    def handlers(self) -> Handlers:
+        return {Shuffle: self.on_shuffle, ShuffleReply: self.on_reply}
 
     def add(self, ref: Ref) -> None:
         """Take a node in, where there is room or it replaces its own former life."""
@@ -52,7 +53,7 @@ class PeerSampling:
                 self._out.send(ref, ShuffleReply(reply))
         self._merge(message.entries, [ref.id for ref, _ in reply])
 
-    def on_reply(self, message: ShuffleReply) -> None:
+    def on_reply(self, _: NodeId, message: ShuffleReply) -> None:
         self._merge(message.entries, self._given_away)
         self._given_away = []
 

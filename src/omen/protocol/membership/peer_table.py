@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from omen.protocol.events import NodeId, Time, Topic
@@ -15,12 +15,14 @@ class PeerTable:
     `version` counts the changes of `known`, for those who keep something made from it.
     """
 
-    def __init__(self, me: Descriptor, tombstone_life: Time) -> None:
+    def __init__(
+        self, me: Descriptor, tombstone_life: Time, tombstones: Mapping[NodeId, tuple[int, Time]] | None = None
+    ) -> None:
         self.me = me
         self._my_topics = frozenset(me.topics)
         self.known: dict[NodeId, Descriptor] = {}
         self.topic_sets: dict[NodeId, frozenset[Topic]] = {}
-        self.tombstones: dict[NodeId, tuple[int, Time]] = {}
+        self.tombstones = dict(tombstones or {})
         self.version = 0
         self._tombstone_life = tombstone_life
 
@@ -105,3 +107,66 @@ def is_newer(one: Digest, other: Digest) -> bool:
     if one.ref.incarnation != other.ref.incarnation:
         return one.ref.incarnation > other.ref.incarnation
     return one.topics_version > other.topics_version or one.links_version > other.links_version
+
+
+class Registry:
+    """`known`: the last descriptor of everybody who ever was there. `topic_sets`: the topics of those who are.
+
+    `log`: who came, went, or wants other topics, in that order.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[NodeId, Descriptor] = {}
+        self.topic_sets: dict[NodeId, frozenset[Topic]] = {}
+        self.log: list[NodeId] = []
+
+    def publish(self, descriptor: Descriptor) -> None:
+        """A node is there, and this is how it is."""
+        node = descriptor.digest.ref.id
+        before = self.known.get(node)
+        self.known[node] = descriptor
+        if node not in self.topic_sets or before is None or before.topics != descriptor.topics:
+            self.topic_sets[node] = frozenset(descriptor.topics)
+            self.log.append(node)
+
+    def withdraw(self, node: NodeId) -> None:
+        """A node is gone. How it was last stays: whoever mends has to know."""
+        if self.topic_sets.pop(node, None) is not None:
+            self.log.append(node)
+
+
+class SharedPeerTable(PeerTable):
+    """A node's book that holds what the registry holds. Only the tombstones are its own."""
+
+    def __init__(
+        self,
+        me: Descriptor,
+        tombstone_life: Time,
+        tombstones: Mapping[NodeId, tuple[int, Time]] | None,
+        registry: Registry,
+    ) -> None:
+        super().__init__(me, tombstone_life, tombstones)
+        self._registry = registry
+        self.known = registry.known
+        self.topic_sets = registry.topic_sets
+        registry.publish(me)
+
+    def describe(self, me: Descriptor) -> None:
+        super().describe(me)
+        self._registry.publish(me)
+
+    def topics_of(self, node: NodeId) -> frozenset[Topic]:
+        """Also of those who are gone: the topics their loss is about."""
+        if node == self.id or node in self.topic_sets:
+            return super().topics_of(node)
+        known = self.known.get(node)
+        return frozenset(known.topics) if known is not None else frozenset()
+
+    def learn(self, descriptor: Descriptor) -> bool:
+        return False
+
+    def forget(self, node: NodeId) -> None:
+        pass
+
+    def retain(self, useful: Iterable[NodeId]) -> None:
+        pass

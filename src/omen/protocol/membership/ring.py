@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
-from omen.protocol.config import Config
+import hashlib
+from collections.abc import Iterable
+
+from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId
-from omen.protocol.membership.circle import SPACE, clockwise, nearest_after, nearest_before
-from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.messages.overlay import Ref
 
+SPACE = 1 << 64
 SPARE = 2  # kept beyond L on either side, so that a loss is filled at once
 
 
-class Ring:
-    """Keeps `members`, the references of the nodes nearest on either side; `version` counts their changes."""
+def place_of(name: str) -> NodeId:
+    """Where a name stands on the circle."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
 
-    def __init__(self, peer_table: PeerTable, config: Config) -> None:
-        self._peer_table = peer_table
-        self._config = config
-        self._me = peer_table.id
+
+def clockwise(start: NodeId, end: NodeId) -> int:
+    """How far `end` lies after `start`, walking from node to successor."""
+    return (end - start) % SPACE
+
+
+def nearest_after(place: NodeId, nodes: Iterable[NodeId], count: int) -> list[NodeId]:
+    """The first `count` nodes met walking clockwise from `place`, itself excluded."""
+    return sorted((node for node in nodes if node != place), key=lambda node: (node - place) % SPACE)[:count]
+
+
+def nearest_before(place: NodeId, nodes: Iterable[NodeId], count: int) -> list[NodeId]:
+    """The first `count` nodes met walking counter-clockwise from `place`, itself excluded."""
+    return sorted((node for node in nodes if node != place), key=lambda node: (place - node) % SPACE)[:count]
+
+
+class Ring:
+    """Keeps `members`, the references of the nodes nearest on either side; `version` counts their changes.
+
+    `changed`: other nodes are on it than when the node last settled.
+    """
+
+    def __init__(self, context: NodeContext) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._me = context.peer_table.id
         self._reach_ahead = self._reach_behind = SPACE
         self.members: dict[NodeId, Ref] = {}
         self.predecessors: list[NodeId] = []
         self.successors: list[NodeId] = []
         self.version = 0
+        self.changed = False
 
     def consider(self, ref: Ref) -> bool:
         """Take in a node if it stands nearer than one that is kept; whether anything changed."""
@@ -36,6 +62,7 @@ class Ring:
             return False
         self.members[ref.id] = ref
         self._arrange()
+        self.changed = True
         return True
 
     def reaches(self, node: NodeId) -> bool:
@@ -47,6 +74,7 @@ class Ring:
         if self.members.pop(node, None) is None:
             return False
         self._arrange()
+        self.changed = True
         return True
 
     def get_preds(self) -> list[NodeId]:

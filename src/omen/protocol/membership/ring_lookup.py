@@ -1,24 +1,46 @@
-"""Finding who follows a place on the circle: ask the nearest known, then the nearest it names, till none is nearer."""
+"""Finding the successor of a place on the ring: ask the nearest known, then the nearest it names, until none is
+nearer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId
-from omen.protocol.membership.circle import clockwise
-from omen.protocol.membership.peer_table import PeerTable
+import msgspec
+
+from omen.protocol.context import NodeContext
+from omen.protocol.events import NodeId, Timer
+from omen.protocol.membership.ring import clockwise
 from omen.protocol.messages.overlay import Locate, Located, Ref
 
 
+class LookupPurpose(msgspec.Struct, frozen=True, gc=False):
+    """Base of what a lookup is for. Each part that looks something up defines its own."""
+
+
+class LookupTimer(Timer, frozen=True):
+    """A peer has had its time to answer."""
+
+    nonce: int
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class LookupDone:
+    """A lookup has ended: who follows the place, None where no peer answered, and everyone met on the way."""
+
+    purpose: LookupPurpose
+    successor: Ref | None
+    met: list[Ref]
+
+
 @dataclass(slots=True)
-class Search:
-    """One question under way."""
+class Lookup:
+    """One lookup under way."""
 
     target: NodeId
-    purpose: object
+    purpose: LookupPurpose
     candidates: dict[NodeId, Ref]
     asked: set[NodeId] = field(default_factory=set)
     silent: set[NodeId] = field(default_factory=set)
@@ -26,68 +48,66 @@ class Search:
 
 
 class RingLookup:
-    """Runs searches; a finished one is returned as (purpose, successor or None, everyone met on the way).
+    """Runs lookups; where no peer answers, nobody is met."""
 
-    Nobody is met where nobody answers.
-    """
-
-    def __init__(self, peer_table: PeerTable, config: Config, out: Outbox) -> None:
-        self._peer_table = peer_table
-        self._config = config
-        self._out = out
-        self._searches: dict[int, Search] = {}
+    def __init__(self, context: NodeContext) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
+        self._lookups: dict[int, Lookup] = {}
         self._next = 0
 
     @property
     def open_count(self) -> int:
-        """How many searches are under way."""
-        return len(self._searches)
+        """How many lookups are under way."""
+        return len(self._lookups)
 
-    def search(self, target: NodeId, purpose: object, known: Iterable[Ref]) -> None:
+    def find(self, target: NodeId, purpose: LookupPurpose, known: Iterable[Ref]) -> None:
         """Ask around for the node that follows `target`; `known` is where to begin."""
         self._next += 1
         candidates = {ref.id: ref for ref in known if ref.id not in (target, self._peer_table.id)}
-        self._searches[self._next] = Search(target, purpose, candidates)
+        self._lookups[self._next] = Lookup(target, purpose, candidates)
         self._ask(self._next)
 
-    def on_located(self, message: Located, sender: NodeId) -> tuple[object, Ref | None, list[Ref]] | None:
-        search = self._searches.get(message.nonce)
-        if search is None or search.target != message.target:
+    def on_located(self, sender: NodeId, message: Located) -> LookupDone | None:
+        lookup = self._lookups.get(message.nonce)
+        if lookup is None or lookup.target != message.target:
             return None
-        search.answered.add(sender)
+        lookup.answered.add(sender)
         for ref in message.nodes:
-            if ref.id not in (search.target, self._peer_table.id) and not self._peer_table.is_declared_failed(ref):
-                search.candidates.setdefault(ref.id, ref)
+            if ref.id not in (lookup.target, self._peer_table.id) and not self._peer_table.is_declared_failed(ref):
+                lookup.candidates.setdefault(ref.id, ref)
         return self._advance(message.nonce)
 
-    def on_timer(self, nonce: int, node: NodeId) -> tuple[object, Ref | None, list[Ref]] | None:
-        """Whoever has not answered by now is passed over."""
-        search = self._searches.get(nonce)
-        if search is None or node in search.answered:
+    def on_timer(self, timer: LookupTimer) -> LookupDone | None:
+        """A peer that has not answered by now is passed over."""
+        nonce, node = timer.nonce, timer.node
+        lookup = self._lookups.get(nonce)
+        if lookup is None or node in lookup.answered:
             return None
-        search.silent.add(node)
+        lookup.silent.add(node)
         return self._advance(nonce)
 
-    def _advance(self, nonce: int) -> tuple[object, Ref | None, list[Ref]] | None:
-        search = self._searches[nonce]
-        best = self._best(search)
-        if best is not None and best.id not in search.answered:
-            if best.id not in search.asked:
+    def _advance(self, nonce: int) -> LookupDone | None:
+        lookup = self._lookups[nonce]
+        best = self._best(lookup)
+        if best is not None and best.id not in lookup.answered:
+            if best.id not in lookup.asked:
                 self._ask(nonce)
             return None
-        del self._searches[nonce]
-        met = [] if best is None else list(search.candidates.values())
-        return search.purpose, best, met
+        del self._lookups[nonce]
+        met = [] if best is None else list(lookup.candidates.values())
+        return LookupDone(lookup.purpose, best, met)
 
-    def _best(self, search: Search) -> Ref | None:
-        open_to = [ref for ref in search.candidates.values() if ref.id not in search.silent]
-        return min(open_to, key=lambda ref: clockwise(search.target, ref.id), default=None)
+    def _best(self, lookup: Lookup) -> Ref | None:
+        open_to = [ref for ref in lookup.candidates.values() if ref.id not in lookup.silent]
+        return min(open_to, key=lambda ref: clockwise(lookup.target, ref.id), default=None)
 
     def _ask(self, nonce: int) -> None:
-        search = self._searches[nonce]
-        best = self._best(search)
+        lookup = self._lookups[nonce]
+        best = self._best(lookup)
         if best is None:
             return
-        search.asked.add(best.id)
-        self._out.send(best, Locate(self._peer_table.ref, nonce, search.target))
-        self._out.set_timer(("locate", nonce, best.id), self._config.answer_timeout * 2)
+        lookup.asked.add(best.id)
+        self._out.send(best, Locate(self._peer_table.ref, nonce, lookup.target))
+        self._out.set_timer(LookupTimer(nonce, best.id), self._config.answer_timeout * 2)

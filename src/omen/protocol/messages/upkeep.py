@@ -35,7 +35,7 @@ class FailureNotice(Message, frozen=True, array_like=True, tag=38):
     """I hold that your life `life` has ended. `final`: its gap is being mended, so if you are there, begin another."""
 
     me: Ref
-    life: Incarnation
+    incarnation: Incarnation
     final: bool
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from fractions import Fraction
 
+from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Randomness, Topic
+from omen.protocol.messages.base import Ref
 
 Weights = Mapping[NodeId, int]
 Shared = Mapping[NodeId, Set[Topic]]
@@ -97,3 +99,20 @@ RULES: dict[str, _Rule] = {
     "greedy-weight": lambda t, s, w, r: _cover_greedily(t, s, w, r, by_weight=True),
     "greedy-cover": lambda t, s, w, r: _cover_greedily(t, s, w, r, by_weight=False),
 }
+
+
+def members_for_join(
+    context: NodeContext, newcomer: NodeId, topics: Set[Topic], gone: Set[NodeId]
+) -> dict[NodeId, Ref]:
+    """The paper's S for a join, less the newcomer (omen 3.2). Covered at least once, or nobody could be linked to.
+
+    `gone`: those that did not answer before.
+    """
+    peer_table, config = context.peer_table, context.config
+    candidates = {node: has for node, has in peer_table.topic_sets.items() if node != newcomer and node not in gone}
+    if peer_table.id not in gone:
+        candidates[peer_table.id] = frozenset(peer_table.me.topics)
+    known = {node: descriptor for node in candidates if (descriptor := peer_table.get(node)) is not None}
+    weights = {node: len(known[node].neighbours) if node in known else 0 for node in candidates}
+    chosen = build_backups(topics, candidates, weights, max(1, config.coverage), config.backups, context.random)
+    return {node: known[node].digest.ref for node in chosen if node in known}

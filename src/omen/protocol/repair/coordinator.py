@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import Engine, NodeId, Randomness
-from omen.protocol.membership.peer_table import PeerTable
+from typing import assert_never
+
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, NodeId, RepairFinished, Timer, TimerHandlers
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.overlay import (
@@ -13,6 +13,7 @@ from omen.protocol.messages.overlay import (
     EventId,
     FailureNotice,
     Handled,
+    LinkConfirmed,
     LinkedLossQuery,
     LinkedLossReply,
     LossReport,
@@ -20,36 +21,59 @@ from omen.protocol.messages.overlay import (
     PruneHint,
     Ref,
     RepairRequest,
+    RingWalkReply,
+    ShadowReply,
 )
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
-from omen.protocol.repair.repair import Repairer
+from omen.protocol.repair.repair import (
+    Abandoned,
+    Finished,
+    LeftToAnother,
+    LinkedLossLookup,
+    Outcome,
+    PutOff,
+    Repairer,
+    RepairTimer,
+)
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
+
+
+class StandbyTimer(Timer, frozen=True):
+    """An event that another node was to handle should be handled by now (omen Alg. 5)."""
+
+    event: EventId
 
 
 class Coordinator:
     """Decides which events are this node's to handle, hands them to the repairer one by one, and tells who waits."""
 
-    def __init__(
-        self,
-        peer_table: PeerTable,
-        ring: Ring,
-        views: Views,
-        ring_lookup: RingLookup,
-        config: Config,
-        randomness: Randomness,
-        engine: Engine,
-        out: Outbox,
-    ) -> None:
-        self._peer_table = peer_table
+    def __init__(self, context: NodeContext, ring: Ring, views: Views, ring_lookup: RingLookup) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
         self._ring = ring
         self._views = views
-        self._config = config
-        self._out = out
         self.event_queue = EventQueue()
-        self.repairer = Repairer(
-            peer_table, ring, views, ring_lookup, self.event_queue, config, randomness, engine, out, self
-        )
+        self._repairer = Repairer(context, ring, views, ring_lookup, self.event_queue)
+
+    def handlers(self) -> Handlers:
+        return {
+            LossReport: self.on_report,
+            LinkedLossQuery: self.on_linked_loss_query,
+            LinkedLossReply: self.on_linked_loss_reply,
+            ShadowReply: self.on_shadow_reply,
+            RingWalkReply: self.on_walk_reply,
+            LinkConfirmed: self.on_confirmed,
+        }
+
+    def timers(self) -> TimerHandlers:
+        return {RepairTimer: self.on_repair_timer, StandbyTimer: self.on_standby_timer}
+
+    @property
+    def repair(self) -> Repair | None:
+        """The repair that this node coordinates now."""
+        return self._repairer.repair
 
     def pinned(self) -> list[NodeId]:
         """Lost nodes whose backups must be kept until their event is handled."""
@@ -79,10 +103,41 @@ class Coordinator:
         for event in [event for event, coordinator in self.event_queue.standby.items() if coordinator == node]:
             self.handle_churn_event(event)
 
-    def on_node_lost(self, node: NodeId, life: int) -> None:
-        self.repairer.on_node_lost(node, life)
+    def on_node_lost(self, node: NodeId, incarnation: int) -> None:
+        self._conclude(self._repairer.on_node_lost(node, incarnation))
 
-    def on_arrive(self, message: RepairRequest) -> None:
+    def on_shadow_reply(self, _: NodeId, message: ShadowReply) -> None:
+        self._conclude(self._repairer.on_reply(message))
+
+    def on_walk_reply(self, _: NodeId, message: RingWalkReply) -> None:
+        self._conclude(self._repairer.on_walk_reply(message))
+
+    def on_linked_loss_reply(self, _: NodeId, message: LinkedLossReply) -> None:
+        self._conclude(self._repairer.on_linked_loss_reply(message))
+
+    def on_confirmed(self, sender: NodeId, message: LinkConfirmed) -> None:
+        self._conclude(self._repairer.on_confirmed(sender, message))
+
+    def on_located(self, purpose: LinkedLossLookup, successor: Ref | None) -> None:
+        self._conclude(self._repairer.on_located(purpose, successor))
+
+    def _conclude(self, outcome: Outcome | None) -> None:
+        """A repair has gone on, or has ended."""
+        match outcome:
+            case None:
+                pass
+            case Finished(repair):
+                self._finish(repair)
+            case LeftToAnother(event):
+                self._leave_to_another(event)
+            case PutOff(event):
+                self._put_off(event)
+            case Abandoned(event):
+                self._abandon(event)
+            case _:
+                assert_never(outcome)
+
+    def on_request(self, message: RepairRequest) -> None:
         """A live node asks: link me (join, add), or mend the topics I gave up (drop), or the gap I leave (leave)."""
         event = message.event
         ref = message.descriptor.digest.ref
@@ -100,7 +155,7 @@ class Coordinator:
             case.loss.backups.update({other.id: other for other in self._views.backups_of(event.node)})
         self._enqueue(event)
 
-    def on_report(self, message: LossReport) -> None:
+    def on_report(self, _: NodeId, message: LossReport) -> None:
         """A former neighbour of a lost node names itself: pass it on, or take it in."""
         event, reporter = message.event, message.reporter
         nearest = self._ring.nearest_successor_of(event.node)
@@ -119,10 +174,10 @@ class Coordinator:
         case.reporters[reporter.id] = reporter
         case.loss.topics.update(message.topics)
         case.loss.neighbours[reporter.id] = reporter
-        repair = self.repairer.repair
+        repair = self.repair
         if repair is not None and event.node in repair.losses and repair.losses[event.node].event == event:
             if reporter.id not in repair.answers:
-                self.repairer.take_in(Loss(event, set(message.topics), {reporter.id: reporter}))
+                self._conclude(self._repairer.take_in(Loss(event, set(message.topics), {reporter.id: reporter})))
         elif self._is_over(event):
             self._enqueue(event)
         else:
@@ -136,7 +191,7 @@ class Coordinator:
         member = self._ring.members.get(event.node)
         return member is None or member.incarnation > event.incarnation
 
-    def on_inquire(self, message: LinkedLossQuery) -> None:
+    def on_linked_loss_query(self, _: NodeId, message: LinkedLossQuery) -> None:
         """Another coordinator's loss was linked to one that is ours: the lower event leads, the other waits."""
         sender, linked, other = message.asker, message.lost, message.event
         repaired = self.event_queue.handled.get(linked)
@@ -164,9 +219,9 @@ class Coordinator:
 
     def _lead(self, linked: EventId, foreign: Loss) -> None:
         """Mend both as one event: now, if ours is under way, else when its turn comes."""
-        repair = self.repairer.repair
+        repair = self.repair
         if repair is not None and linked.node in repair.losses:
-            self.repairer.take_in(foreign)
+            self._conclude(self._repairer.take_in(foreign))
             return
         ours = self.event_queue.case(linked).loss
         ours.neighbours.setdefault(foreign.event.node, Ref(foreign.event.node, foreign.event.incarnation, ""))
@@ -178,28 +233,31 @@ class Coordinator:
         case = self.event_queue.cases.get(event)
         if case is not None and self._is_left_over(event, case, repaired):
             self.event_queue.case(event).loss.neighbours.update({ref.id: ref for ref in repaired})
-            repair = self.repairer.repair
+            repair = self.repair
             if repair is not None and event.node in repair.losses:
-                self.repairer.take_in(Loss(event, set(case.loss.topics), {ref.id: ref for ref in repaired}))
+                self._conclude(
+                    self._repairer.take_in(Loss(event, set(case.loss.topics), {ref.id: ref for ref in repaired}))
+                )
             return
         self.event_queue.collect(event, repaired)
         if case is not None:
             for ref in case.inquirers.values():
                 self._out.send(ref, Handled(event, repaired))
-        repair = self.repairer.repair
+        repair = self.repair
         if repair is not None and repair.event == event:
-            self.repairer.repair = None
+            self._repairer.repair = None
         self.process_exe_q()
 
-    def on_timer(self, key: tuple[object, ...]) -> None:
-        """v.processStandbyL, and the repairer's own timers.
+    def on_repair_timer(self, timer: RepairTimer) -> None:
+        self._conclude(self._repairer.on_timer(timer))
+
+    def on_standby_timer(self, timer: StandbyTimer) -> None:
+        """v.processStandbyL: the event was not heard to be handled in time.
 
         An event out of range is forgotten, where the paper keeps it: its reporters repeat themselves to whose it is.
         """
-        event = key[2]
-        if key[1] != "standby":
-            self.repairer.on_timer(key)
-        elif isinstance(event, EventId) and event in self.event_queue.standby:
+        event = timer.event
+        if event in self.event_queue.standby:
             del self.event_queue.standby[event]
             if event.kind != "leave" or self._ring.is_in_pred_range(event.node):
                 self._enqueue(event)
@@ -208,7 +266,7 @@ class Coordinator:
 
     def process_exe_q(self) -> None:
         """Take the event waiting longest, unless one is under way (Alg. 5)."""
-        while self.repairer.repair is None and self.event_queue.exe_q:
+        while self.repair is None and self.event_queue.exe_q:
             event = self.event_queue.take()
             case = self.event_queue.cases.get(event)
             if (
@@ -218,12 +276,12 @@ class Coordinator:
             ):
                 del self.event_queue.cases[event]
             elif case is not None:
-                self.repairer.begin(event, case)
-        if self.repairer.repair is None:
+                self._conclude(self._repairer.begin(event, case))
+        if self.repair is None:
             for event in [event for event in self.event_queue.cases if event not in self.event_queue.standby]:
                 self._stand_by(event)  # what was to be mended along with another event, and was not
 
-    def finish(self, repair: Repair) -> None:
+    def _finish(self, repair: Repair) -> None:
         """Alg. 5 line 6: tell the successor range of each node concerned, and whoever waits for the news."""
         events = sorted({repair.event, *(loss.event for loss in repair.losses.values() if loss.known)})
         repaired = tuple(repair.members[node] for node in sorted(repair.former) if node in repair.answers)
@@ -247,7 +305,7 @@ class Coordinator:
             for node in sorted(waiting.keys() - told.keys()):
                 self._out.send(waiting[node], Handled(event))
             self.event_queue.collect(event, repaired)
-        self._out.notify("handled", (repair.event, tuple(repair.made), len(repair.members), tuple(events)))
+        self._out.notify(RepairFinished(repair.event, tuple(repair.made), len(repair.members), tuple(events)))
         for one, other in repair.spare_pairs(self._config.redundant_removals):
             if one in repair.members:
                 self._out.send(repair.members[one], PruneHint(self._peer_table.ref, repair.attempt, other))
@@ -259,18 +317,18 @@ class Coordinator:
         if member is not None and member.incarnation == event.incarnation:
             self._out.send(member, FailureNotice(self._peer_table.ref, event.incarnation, final=True))
 
-    def yield_to_another(self, event: EventId) -> None:
+    def _leave_to_another(self, event: EventId) -> None:
         """The repair is somebody else's to do: watch that it gets done."""
         self._stand_by(event)
         self.process_exe_q()
 
-    def put_off(self, event: EventId) -> None:
+    def _put_off(self, event: EventId) -> None:
         """The repair has to wait for another's: let those queued here go first, and try again soon."""
         self.event_queue.standby[event] = self._peer_table.id
-        self._out.set_timer(("mend", "standby", event), self._config.answer_timeout)
+        self._out.set_timer(StandbyTimer(event), self._config.answer_timeout)
         self.process_exe_q()
 
-    def abandon(self, event: EventId) -> None:
+    def _abandon(self, event: EventId) -> None:
         """Whoever asked for this repair does not answer: it asks again, if it is still there."""
         self.event_queue.cases.pop(event, None)
         self.process_exe_q()
@@ -286,11 +344,11 @@ class Coordinator:
 
     def _enqueue(self, event: EventId) -> None:
         self.event_queue.standby.pop(event, None)
-        repair = self.repairer.repair
+        repair = self.repair
         if event not in self.event_queue.exe_q and (repair is None or repair.event != event):
             self.event_queue.exe_q.append(event)
         self.process_exe_q()
 
     def _stand_by(self, event: EventId) -> None:
         self.event_queue.standby[event] = self._ring.nearest_successor_of(event.node)
-        self._out.set_timer(("mend", "standby", event), self._config.standby_timeout)
+        self._out.set_timer(StandbyTimer(event), self._config.standby_timeout)

@@ -15,13 +15,11 @@ a topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Time, Topic
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, LinkPruned, NodeId, Time, Timer, TimerHandlers, Topic
 from omen.protocol.messages.overlay import (
     PathProbe,
     PathReply,
@@ -33,6 +31,7 @@ from omen.protocol.messages.overlay import (
     ShadowQuery,
 )
 from omen.protocol.repair.links import Links
+from omen.protocol.repair.requests import Requests
 
 HOPS = 10
 """How many links a probe crosses at most; ways round are five or six long as a rule."""
@@ -66,25 +65,28 @@ class Passing:
     came_from: dict[Topic, NodeId] = field(default_factory=dict)
 
 
-class LinkPruning:
-    """`trial`: the one under way. `count_on`: a neighbour's topics without those it is about to give up."""
+class TrialTimer(Timer, frozen=True):
+    """A trial has had its time."""
 
-    def __init__(
-        self,
-        peer_table: PeerTable,
-        links: Links,
-        config: Config,
-        out: Outbox,
-        count_on: Callable[[NodeId], frozenset[Topic]],
-        is_leaving: Callable[[], bool],
-        clock: Callable[[], Time],
-    ) -> None:
-        self._peer_table = peer_table
+    nonce: int
+
+
+class FadingTimer(Timer, frozen=True):
+    """The far end was to say by now what became of the link."""
+
+    node: NodeId
+
+
+class LinkPruning:
+    """`trial`: the one under way."""
+
+    def __init__(self, context: NodeContext, links: Links, requests: Requests) -> None:
+        config = context.config
+        self._peer_table = context.peer_table
+        self._out = context.out
+        self._clock = context.clock
         self._links = links
-        self._out = out
-        self._count_on = count_on
-        self._is_leaving = is_leaving
-        self._clock = clock
+        self._requests = requests
         self._patience = config.answer_timeout * config.attempts
         self._repeat = config.answer_timeout
         self._memory = config.tombstone_life
@@ -97,6 +99,19 @@ class LinkPruning:
         self._passing: dict[tuple[NodeId, int], Passing] = {}
         self._gone: dict[NodeId, int] = {}
         self._nonce = 0
+
+    def handlers(self) -> Handlers:
+        return {
+            PruneHint: self.on_hint,
+            PathProbe: self.on_path_probe,
+            PathReply: self.on_path_reply,
+            PruneRequest: self.on_prune_request,
+            PruneReply: self.on_prune_reply,
+            PruneDone: self.on_prune_done,
+        }
+
+    def timers(self) -> TimerHandlers:
+        return {TrialTimer: self.on_trial_timer, FadingTimer: self.on_fading_timer}
 
     @property
     def is_busy(self) -> bool:
@@ -113,13 +128,13 @@ class LinkPruning:
 
     def note_answer(self, ask: ShadowQuery) -> None:
         """A coordinator counts on the links it was told of until its repair is done."""
-        now = self._clock()
+        now = self._clock.now
         self._counted = {one: until for one, until in self._counted.items() if until > now}
         self._counted[_counted(ask.asker, ask.attempt)] = now + 4 * self._patience
 
     def spareable(self) -> tuple[NodeId, ...]:
         """The neighbours this node might do without: in each topic shared with one, another neighbour has it too."""
-        now = self._clock()
+        now = self._clock.now
         shared = {node: self._shared(node) for node in self._links.up()}
         times: dict[Topic, int] = {}
         for topics in shared.values():
@@ -131,7 +146,7 @@ class LinkPruning:
             if self._needed.get(node, 0) <= now and not self._is_kept(node) and all(times[t] > 1 for t in topics)
         )
 
-    def on_spare(self, message: PruneHint) -> None:
+    def on_hint(self, _: NodeId, message: PruneHint) -> None:
         if self.trial is None:
             self._begin(message)
         elif len(self.waiting) < WAITING_AT_MOST:
@@ -145,14 +160,14 @@ class LinkPruning:
         self._nonce += 1
         link = self._links.links[message.other]
         topics = self._shared(message.other)
-        deadline = self._clock() + 2 * self._patience
+        deadline = self._clock.now + 2 * self._patience
         self.trial = Trial(link.ref, self._nonce, counted, message.asker, topics, deadline, set(topics))
         if not topics:
             self._ask_to_yield(self.trial)
             return
-        self._out.set_timer(("spare", self._nonce), self._patience)
+        self._out.set_timer(TrialTimer(self._nonce), self._patience)
         for node in self._links.up():
-            carried = topics & self._count_on(node) if node != message.other else ()
+            carried = topics & self._links.count_on(node) if node != message.other else ()
             if carried:
                 probe = PathProbe(self._peer_table.id, message.other, self._nonce, HOPS, tuple(sorted(carried)))
                 self._out.send(self._links.links[node].ref, probe)
@@ -162,16 +177,16 @@ class LinkPruning:
 
     def _may_go(self, node: NodeId, counted: Counted) -> bool:
         """Whether nobody counts on this link, as far as this end knows."""
-        now = self._clock()
+        now = self._clock.now
         others = any(until > now for one, until in self._counted.items() if one != counted)
-        return self._links.is_up(node) and not others and not self._is_kept(node) and not self._is_leaving()
+        return self._links.is_up(node) and not others and not self._is_kept(node) and not self._requests.departing
 
     def _is_kept(self, node: NodeId) -> bool:
-        return self._kept.get(node, 0) > self._clock()
+        return self._kept.get(node, 0) > self._clock.now
 
-    def on_probe(self, sender: NodeId, message: PathProbe) -> None:
+    def on_path_probe(self, sender: NodeId, message: PathProbe) -> None:
         """Pass it on in the topics it comes in for the first time; the target sends it back."""
-        if message.origin == self._peer_table.id or self._is_leaving() or not self._links.is_up(sender):
+        if message.origin == self._peer_table.id or self._requests.departing or not self._links.is_up(sender):
             return
         passing = self._passing_of(message.origin, message.nonce)
         mine = self._peer_table.topics_of(self._peer_table.id)
@@ -193,14 +208,14 @@ class LinkPruning:
         for node in onward:
             if node in (sender, message.origin):
                 continue
-            has = self._count_on(node)
+            has = self._links.count_on(node)
             carried = tuple(topic for topic in fresh if topic in has)
             if carried:
                 probe = PathProbe(message.origin, message.target, message.nonce, message.hops - 1, carried)
                 self._out.send(self._links.links[node].ref, probe)
 
     def _passing_of(self, origin: NodeId, nonce: int) -> Passing:
-        now = self._clock()
+        now = self._clock.now
         present = self._passing.get((origin, nonce))
         if present is None:
             self._passing = {key: one for key, one in self._passing.items() if one.until > now}
@@ -214,18 +229,18 @@ class LinkPruning:
         nodes = tuple(nodes)
         if not all(self._links.is_up(node) for node in nodes):
             return False
-        now = self._clock()
+        now = self._clock.now
         self._kept = {node: until for node, until in self._kept.items() if until > now}
         self._kept.update(dict.fromkeys(nodes, now + 4 * self._patience))
         return True
 
-    def on_trail(self, sender: NodeId, message: PathReply) -> None:
+    def on_path_reply(self, sender: NodeId, message: PathReply) -> None:
         """The way is there: keep both its links here, and pass the trail back."""
         if message.origin == self._peer_table.id:
             self._on_way_round(sender, message)
             return
         passing = self._passing.get((message.origin, message.nonce))
-        if passing is None or self._is_leaving():
+        if passing is None or self._requests.departing:
             return
         back: dict[NodeId, list[Topic]] = {}
         mine = self._peer_table.topics_of(self._peer_table.id)
@@ -261,9 +276,9 @@ class LinkPruning:
         mine = self._peer_table.me.digest.topics_version
         _, _, attempt = trial.counted
         self._out.send(trial.target, PruneRequest(trial.nonce, trial.asker, attempt, mine, yours))
-        self._out.set_timer(("spare", trial.nonce), self._repeat)
+        self._out.set_timer(TrialTimer(trial.nonce), self._repeat)
 
-    def on_yield(self, sender: NodeId, message: PruneRequest) -> None:
+    def on_prune_request(self, sender: NodeId, message: PruneRequest) -> None:
         link = self._links.links.get(sender)
         if link is None:
             return
@@ -273,7 +288,7 @@ class LinkPruning:
             if sender not in self.yielded:
                 self._links.fade(sender)
             self.yielded[sender] = message.nonce
-            self._out.set_timer(("fade", sender), self._repeat)
+            self._out.set_timer(FadingTimer(sender), self._repeat)
         elif sender in self.yielded:
             return
         self._out.send(link.ref, PruneReply(self._peer_table.ref, message.nonce, agreed))
@@ -283,15 +298,15 @@ class LinkPruning:
         mine = self._peer_table.me.digest.topics_version
         return known is not None and (known.digest.topics_version, mine) == (message.mine, message.yours)
 
-    def on_yielded(self, sender: NodeId, message: PruneReply) -> None:
+    def on_prune_reply(self, sender: NodeId, message: PruneReply) -> None:
         """Both ends agree: take it down. What this end says is what counts; too late, and the link stays."""
         trial = self.trial
         if trial is not None and trial.yielding and (sender, message.nonce) == (trial.target.id, trial.nonce):
-            in_time = self._clock() <= trial.deadline and self._links.is_fading(sender)
+            in_time = self._clock.now <= trial.deadline and self._links.is_fading(sender)
             if message.agreed and in_time:
                 self._links.drop(sender)
                 self._remember_gone(sender, trial.nonce)
-                self._out.notify("spared", sender)
+                self._out.notify(LinkPruned(sender))
             elif not message.agreed:
                 self._remember_needed(sender, self._patience)
             self._end()
@@ -304,7 +319,7 @@ class LinkPruning:
         self._gone.pop(node, None)
         self._gone[node] = nonce
 
-    def on_settled(self, sender: NodeId, message: PruneDone) -> None:
+    def on_prune_done(self, sender: NodeId, message: PruneDone) -> None:
         if self.yielded.get(sender) != message.nonce:
             return
         del self.yielded[sender]
@@ -313,21 +328,21 @@ class LinkPruning:
         elif self._links.is_fading(sender):
             self._links.drop(sender)
 
-    def on_timer(self, key: tuple[object, ...]) -> None:
-        """("spare", nonce): no way round in time, or no answer. ("fade", node): ask again what became of the link."""
-        if key[0] == "fade":
-            node = key[1]
-            assert isinstance(node, int)
-            if not self._links.is_fading(node):
-                self.yielded.pop(node, None)
-            elif node in self.yielded:
-                self._out.send(self._links.links[node].ref, PruneReply(self._peer_table.ref, self.yielded[node], True))
-                self._out.set_timer(key, self._repeat)
-            return
+    def on_fading_timer(self, timer: FadingTimer) -> None:
+        """Ask again what became of the link."""
+        node = timer.node
+        if not self._links.is_fading(node):
+            self.yielded.pop(node, None)
+        elif node in self.yielded:
+            self._out.send(self._links.links[node].ref, PruneReply(self._peer_table.ref, self.yielded[node], True))
+            self._out.set_timer(timer, self._repeat)
+
+    def on_trial_timer(self, timer: TrialTimer) -> None:
+        """No other path was found in time, or the far end did not answer."""
         trial = self.trial
-        if trial is None or trial.nonce != key[1]:
+        if trial is None or trial.nonce != timer.nonce:
             return
-        if trial.yielding and self._clock() < trial.deadline and self._links.is_fading(trial.target.id):
+        if trial.yielding and self._clock.now < trial.deadline and self._links.is_fading(trial.target.id):
             self._send_yield(trial)
             return
         if not trial.yielding:
@@ -336,7 +351,7 @@ class LinkPruning:
 
     def _remember_needed(self, node: NodeId, how_long: Time) -> None:
         """In some topic there is no other way, or the far end counts on the link: do not try again soon."""
-        now = self._clock()
+        now = self._clock.now
         self._needed = {one: until for one, until in self._needed.items() if until > now}
         self._needed[node] = now + how_long
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers, Topic
 from omen.protocol.messages.overlay import LinkClose, LinkOk, LinkOpen, LinkSeen, Ref
 
-PLANNED, OPENING, ACCEPTED, UP, FADING = "planned", "opening", "accepted", "up", "fading"
+
+class LinkState(Enum):
+    """How far a link is, as this end sees it. FADING: up still, but about to be taken down."""
+
+    PLANNED = "planned"
+    OPENING = "opening"
+    ACCEPTED = "accepted"
+    UP = "up"
+    FADING = "fading"
+
+
+PLANNED, OPENING, ACCEPTED, UP, FADING = LinkState
+
+
+class LinkTimer(Timer, frozen=True):
+    """The far end has had its time to answer."""
+
+    node: NodeId
 
 
 @dataclass(slots=True)
@@ -18,7 +35,7 @@ class Link:
     """One link as this end sees it; `successors` are the far end's, to whom its loss is reported."""
 
     ref: Ref
-    state: str
+    state: LinkState
     successors: tuple[Ref, ...] = ()
     attempts: int = 0
 
@@ -26,15 +43,27 @@ class Link:
 class Links:
     """The end with the lower place opens: LinkOpen, LinkOk, LinkSeen."""
 
-    def __init__(self, peer_table: PeerTable, config: Config, out: Outbox) -> None:
-        self._peer_table = peer_table
-        self._config = config
-        self._out = out
+    def __init__(self, context: NodeContext) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
+        self._clock = context.clock
         self.links: dict[NodeId, Link] = {}
         self.successors: tuple[Ref, ...] = ()
         self.changed = False
         self.came_up: list[NodeId] = []
         self.version = 0
+        self._fading_topics: dict[NodeId, tuple[int, Time, frozenset[Topic]]] = {}
+
+    def handlers(self) -> Handlers:
+        return {LinkSeen: self.on_seen, LinkClose: self.on_close}
+
+    def timers(self) -> TimerHandlers:
+        return {LinkTimer: self.on_timer}
+
+    def announce_successors(self, successors: tuple[Ref, ...]) -> None:
+        """Neighbours hear of these when links are made: to them this node's loss is reported."""
+        self.successors = successors
 
     def note_change(self) -> None:
         """Who this node says its neighbours are may have changed."""
@@ -47,11 +76,34 @@ class Links:
 
     def up(self) -> list[NodeId]:
         """The links both ends agreed on."""
-        return sorted(node for node, link in self.links.items() if link.state == UP)
+        return sorted(node for node, link in self.links.items() if link.state is UP)
 
     def is_up(self, node: NodeId) -> bool:
         link = self.links.get(node)
-        return link is not None and link.state == UP
+        return link is not None and link.state is UP
+
+    def note_fading(self, nodes: Iterable[NodeId], topics: Iterable[Topic]) -> None:
+        """These neighbours are about to give topics up, or to leave.
+
+        It counts until their topics change, they are gone, or as long as a node takes to leave: one may stay after all.
+        """
+        self._fading_topics = {node: entry for node, entry in self._fading_topics.items() if node in self.links}
+        until = self._clock.now + 2 * self._config.standby_timeout
+        for node in nodes:
+            known = self._peer_table.known.get(node)
+            if known is not None and node in self.links:
+                faded = self._faded(node).union(topics)
+                self._fading_topics[node] = (known.digest.topics_version, until, faded)
+
+    def _faded(self, node: NodeId) -> frozenset[Topic]:
+        version, until, topics = self._fading_topics.get(node, (0, 0, frozenset()))
+        is_so = self._clock.now < until and version == self._peer_table.known[node].digest.topics_version
+        return topics if is_so else frozenset()
+
+    def count_on(self, node: NodeId) -> frozenset[Topic]:
+        """The topics of a neighbour, without those it is about to give up or to leave with."""
+        topics = self._peer_table.topics_of(node)
+        return topics - self._faded(node) if node in self._fading_topics else topics
 
     def preset(self, ref: Ref, successors: tuple[Ref, ...]) -> None:
         """A link that exists from the beginning, agreed by both."""
@@ -64,7 +116,7 @@ class Links:
             return
         link = self.links.get(ref.id)
         if link is not None and link.ref.incarnation >= ref.incarnation:
-            if link.state == PLANNED and self._peer_table.id < ref.id:
+            if link.state is PLANNED and self._peer_table.id < ref.id:
                 self._open(link)
             return
         link = self.links[ref.id] = Link(ref, PLANNED)
@@ -72,7 +124,7 @@ class Links:
         if self._peer_table.id < ref.id:
             self._open(link)
         else:
-            self._out.set_timer(("link", ref.id), self._patience())
+            self._out.set_timer(LinkTimer(ref.id), self._patience())
 
     def close(self, node: NodeId) -> None:
         """Take a link down from this end."""
@@ -89,55 +141,55 @@ class Links:
         return link
 
     def fade(self, node: NodeId) -> None:
-        """Count on a link no more: it is about to be taken down (see `sparing`)."""
+        """Count on a link no more: it is about to be taken down (see `link_pruning`)."""
         self.links[node].state = FADING
 
     def unfade(self, node: NodeId) -> None:
         """It stays after all."""
         link = self.links.get(node)
-        if link is not None and link.state == FADING:
+        if link is not None and link.state is FADING:
             link.state = UP
             self.came_up.append(node)
 
     def is_fading(self, node: NodeId) -> bool:
         link = self.links.get(node)
-        return link is not None and link.state == FADING
+        return link is not None and link.state is FADING
 
-    def on_open(self, message: LinkOpen) -> None:
+    def on_open(self, _: NodeId, message: LinkOpen) -> None:
         ref = message.descriptor.digest.ref
         if self._peer_table.is_declared_failed(ref):
             return
         link = self.links.get(ref.id)
-        if link is not None and link.state == FADING and link.ref.incarnation >= ref.incarnation:
+        if link is not None and link.state is FADING and link.ref.incarnation >= ref.incarnation:
             return
         if link is None or link.ref.incarnation < ref.incarnation:
             link = self.links[ref.id] = Link(ref, ACCEPTED)
             self.note_change()
-        elif link.state != UP:
+        elif link.state is not UP:
             link.state = ACCEPTED
         link.successors = message.successors
         if not self._config.remedies.links_agreed_by_both:
             self._set_up(link)
         self._out.send(ref, LinkOk(self._peer_table.me, self.successors))
-        if link.state == ACCEPTED:
+        if link.state is ACCEPTED:
             link.attempts = 0
-            self._out.set_timer(("link", ref.id), self._config.answer_timeout)
+            self._out.set_timer(LinkTimer(ref.id), self._config.answer_timeout)
 
-    def on_ok(self, message: LinkOk) -> None:
+    def on_ok(self, _: NodeId, message: LinkOk) -> None:
         ref = message.descriptor.digest.ref
         link = self.links.get(ref.id)
         if link is None or link.ref.incarnation != ref.incarnation:
             self._out.send(ref, LinkClose(self._peer_table.ref.incarnation))
             return
         link.successors = message.successors
-        if link.state == FADING:
+        if link.state is FADING:
             return
         self._set_up(link)
         self._out.send(ref, LinkSeen())
 
-    def on_seen(self, sender: NodeId) -> None:
+    def on_seen(self, sender: NodeId, _: LinkSeen) -> None:
         link = self.links.get(sender)
-        if link is not None and link.state == ACCEPTED:
+        if link is not None and link.state is ACCEPTED:
             self._set_up(link)
 
     def on_close(self, sender: NodeId, message: LinkClose) -> None:
@@ -146,31 +198,32 @@ class Links:
             del self.links[sender]
             self.note_change()
 
-    def on_timer(self, node: NodeId) -> None:
+    def on_timer(self, timer: LinkTimer) -> None:
         """Say it again, a few times; then give the link up."""
+        node = timer.node
         link = self.links.get(node)
         if link is None or link.state in (UP, FADING):
             return
         link.attempts += 1
-        if link.attempts >= self._config.attempts or link.state == PLANNED:
+        if link.attempts >= self._config.attempts or link.state is PLANNED:
             self.close(node)
-        elif link.state == OPENING:
+        elif link.state is OPENING:
             self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors))
-            self._out.set_timer(("link", node), self._config.answer_timeout)
+            self._out.set_timer(LinkTimer(node), self._config.answer_timeout)
         else:
             self._out.send(link.ref, LinkOk(self._peer_table.me, self.successors))
-            self._out.set_timer(("link", node), self._config.answer_timeout)
+            self._out.set_timer(LinkTimer(node), self._config.answer_timeout)
 
     def _open(self, link: Link) -> None:
         link.state = OPENING
         link.attempts = 0
         self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors))
-        self._out.set_timer(("link", link.ref.id), self._config.answer_timeout)
+        self._out.set_timer(LinkTimer(link.ref.id), self._config.answer_timeout)
         if not self._config.remedies.links_agreed_by_both:
             self._set_up(link)
 
     def _set_up(self, link: Link) -> None:
-        if link.state != UP:
+        if link.state is not UP:
             link.state = UP
             self.came_up.append(link.ref.id)
 

@@ -1,19 +1,29 @@
-"""Former neighbours of a lost node name themselves to its successor, until they hear that the gap is mended."""
+"""Former neighbours of a lost node report its loss to its successor, until they hear that it is repaired."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Topic
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, NodeId, Timer, TimerHandlers, Topic
 from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
 from omen.protocol.messages.overlay import EventId, LossReport, LossReportAck, Ref
 from omen.protocol.repair.coordinator import Coordinator
 
 FORMER_AT_MOST = 128
+
+
+class LossReportTimer(Timer, frozen=True):
+    """A loss is to be reported again, unless its repair is known to be done."""
+
+    event: EventId
+
+
+class LossReportLookup(LookupPurpose, frozen=True):
+    """Who follows the lost node?"""
+
+    event: EventId
 
 
 @dataclass(slots=True)
@@ -27,23 +37,21 @@ class OpenReport:
 class LossReports:
     """Keeps the open reports, and which lost nodes were neighbours lately."""
 
-    def __init__(
-        self,
-        peer_table: PeerTable,
-        ring: Ring,
-        coordinator: Coordinator,
-        ring_lookup: RingLookup,
-        config: Config,
-        out: Outbox,
-    ) -> None:
-        self._peer_table = peer_table
+    def __init__(self, context: NodeContext, ring: Ring, ring_lookup: RingLookup, coordinator: Coordinator) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
         self._ring = ring
-        self._coordinator = coordinator
         self._ring_lookup = ring_lookup
-        self._config = config
-        self._out = out
+        self._coordinator = coordinator
         self.open: dict[EventId, OpenReport] = {}
         self._former: dict[NodeId, int] = {}
+
+    def handlers(self) -> Handlers:
+        return {LossReportAck: self.on_ack}
+
+    def timers(self) -> TimerHandlers:
+        return {LossReportTimer: self.on_timer}
 
     def on_neighbour_lost(self, ref: Ref, topics: tuple[Topic, ...], successors: tuple[Ref, ...]) -> None:
         """A neighbour is gone; `successors` are those it named itself."""
@@ -58,11 +66,11 @@ class LossReports:
         return self._former.get(ref.id, -1) >= ref.incarnation
 
     def close(self, event: EventId) -> bool:
-        """The loss is mended; whether it was still open here."""
+        """The loss is repaired; whether it was still open here."""
         return self.open.pop(event, None) is not None
 
     def unrepaired(self) -> list[Ref]:
-        """The lost neighbours whose loss is not known to be mended."""
+        """The lost neighbours whose loss is not known to be repaired."""
         return [Ref(event.node, event.incarnation, "") for event in self.open]
 
     def on_located(self, event: EventId, successor: Ref | None) -> None:
@@ -77,6 +85,9 @@ class LossReports:
             del self._former[next(iter(self._former))]
         self._former[node] = incarnation
 
+    def on_timer(self, timer: LossReportTimer) -> None:
+        self.report(timer.event)
+
     def report(self, event: EventId) -> None:
         """Name oneself to the lost node's present successor; go on down the list, then search the circle."""
         report = self.open.get(event)
@@ -84,22 +95,22 @@ class LossReports:
             return
         message = LossReport(event, self._peer_table.ref, report.topics)
         if self._ring.is_coordinator(event.node) or not self._ring.members:
-            self._coordinator.on_report(message)
+            self._coordinator.on_report(self._peer_table.id, message)
             return
         while report.successors and self._peer_table.is_declared_failed(report.successors[0]):
             report.successors.pop(0)
         if report.successors:
             first = report.successors.pop(0)
             if first.id == self._peer_table.id:
-                self._coordinator.on_report(message)
+                self._coordinator.on_report(self._peer_table.id, message)
             else:
                 self._out.send(first, message)
-            self._out.set_timer(("report", event), self._config.answer_timeout)
+            self._out.set_timer(LossReportTimer(event), self._config.answer_timeout)
         else:
-            self._ring_lookup.search(event.node, ("report", event), self._ring.members.values())
-            self._out.set_timer(("report", event), self._config.answer_timeout * self._config.attempts)
+            self._ring_lookup.find(event.node, LossReportLookup(event), self._ring.members.values())
+            self._out.set_timer(LossReportTimer(event), self._config.answer_timeout * self._config.attempts)
 
-    def on_reported(self, message: LossReportAck) -> None:
+    def on_ack(self, _: NodeId, message: LossReportAck) -> None:
         """Heard: wait for the news that it is handled, and report again if it does not come."""
         if message.event in self.open:
-            self._out.set_timer(("report", message.event), self._config.standby_timeout)
+            self._out.set_timer(LossReportTimer(message.event), self._config.standby_timeout)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import Engine, NodeId, Randomness, Topic
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Timer, Topic
 from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
 from omen.protocol.messages.overlay import (
     EventId,
     FailureNotice,
@@ -23,138 +21,163 @@ from omen.protocol.messages.overlay import (
     ShadowQuery,
     ShadowReply,
 )
+from omen.protocol.repair.backups import members_for_join
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
-from omen.protocol.repair.joining import members_for_join
-from omen.protocol.repair.shadow_set import ASKING, FINISHING, GATHERING, LINKING, WAITING, Loss, Repair
+from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
 
+WAITING, GATHERING, ASKING, LINKING, FINISHING = RepairStage
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
 WALKS_AT_MOST = 8
 
 
-class Owner(Protocol):
-    """Whom a repair tells how it ended."""
+class RepairTimer(Timer, frozen=True):
+    """Those asked have had their time to answer. Of no effect once the repair has moved on."""
 
-    def finish(self, repair: Repair) -> None: ...
+    stage: RepairStage
+    event: EventId
+    attempt: int
 
-    def yield_to_another(self, event: EventId) -> None: ...
 
-    def put_off(self, event: EventId) -> None: ...
+class LinkedLossLookup(LookupPurpose, frozen=True):
+    """Who coordinates the repair of a loss that is linked to the one repaired here?"""
 
-    def abandon(self, event: EventId) -> None: ...
+    event: EventId
+    linked: EventId
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """All links are made."""
+
+    repair: Repair
+
+
+@dataclass(frozen=True, slots=True)
+class LeftToAnother:
+    """The repair is another coordinator's to do."""
+
+    event: EventId
+
+
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """The repair has to wait for another one."""
+
+    event: EventId
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The node that asked for this repair does not answer."""
+
+    event: EventId
+
+
+Outcome = Finished | LeftToAnother | PutOff | Abandoned
+"""How a repair ended here; None: it is still under way."""
 
 
 class Repairer:
     """Runs the one mending under way. Everything it learns about other events goes to the docket."""
 
     def __init__(
-        self,
-        peer_table: PeerTable,
-        ring: Ring,
-        views: Views,
-        ring_lookup: RingLookup,
-        event_queue: EventQueue,
-        config: Config,
-        randomness: Randomness,
-        engine: Engine,
-        out: Outbox,
-        owner: Owner,
+        self, context: NodeContext, ring: Ring, views: Views, ring_lookup: RingLookup, event_queue: EventQueue
     ) -> None:
-        self._peer_table = peer_table
+        self._context = context
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
         self._ring = ring
         self._views = views
         self._ring_lookup = ring_lookup
         self._event_queue = event_queue
-        self._config = config
-        self._random = randomness
-        self._engine = engine
-        self._out = out
-        self._owner = owner
         self.repair: Repair | None = None
         self._asked = 0
 
-    def begin(self, event: EventId, case: PendingEvent) -> None:
+    def begin(self, event: EventId, case: PendingEvent) -> Outcome | None:
         centre = case.centre.digest.ref if case.centre is not None else None
         repair = self.repair = Repair(event, centre, set(case.loss.topics))
         if centre is None:
             repair.add_loss(case.loss)
             self._enter(WAITING, repair)
-            self._wait_until_ready(repair)
+            return self._wait_until_ready(repair)
         else:
             self._choose_members(repair, centre.id)
-            self._ask(repair)
+            return self._ask(repair)
 
     def _choose_members(self, repair: Repair, newcomer: NodeId) -> bool:
         """Whom a newcomer may be linked to, without those that are gone; whether there are others than before."""
         before = set(repair.members)
-        chosen = members_for_join(self._peer_table, self._config, self._random, newcomer, repair.topics, repair.gone)
+        chosen = members_for_join(self._context, newcomer, repair.topics, repair.gone)
         repair.members = chosen | repair.members
         repair.walked = repair.walks >= WALKS_AT_MOST
         return bool(repair.members.keys() - before)
 
-    def on_node_lost(self, node: NodeId, life: int) -> None:
+    def on_node_lost(self, node: NodeId, life: int) -> Outcome | None:
         """A node is gone: a newcomer takes its event with it, a member brings in whoever it leaves behind."""
         repair = self.repair
         if repair is None:
-            return
+            return None
         if repair.centre is not None and repair.centre.id == node and repair.centre.incarnation <= life:
             repair.members, repair.former = {}, set()
-            self._finish(repair)
+            return self._finish(repair)
         elif node in repair.members and repair.members[node].incarnation <= life:
-            self._go_on(repair, self._lose_member(repair, node))
+            return self._go_on(repair, self._lose_member(repair, node))
+        return None
 
-    def on_timer(self, key: tuple[object, ...]) -> None:
-        """`key`: ("mend", stage, event, attempt); of no effect once the repair has moved on."""
+    def on_timer(self, timer: RepairTimer) -> Outcome | None:
         repair = self.repair
-        if repair is None or key[1:] != (repair.stage, repair.event, repair.attempt):
-            return
+        if repair is None or timer != RepairTimer(repair.stage, repair.event, repair.attempt):
+            return None
         if repair.stage == WAITING:
-            self._wait_until_ready(repair)
+            return self._wait_until_ready(repair)
         elif repair.stage == GATHERING and repair.centre is None:
-            self._ask(repair)
+            return self._ask(repair)
         elif repair.stage == GATHERING:
-            self._walk_again(repair)
+            return self._walk_again(repair)
         else:
-            self._try_again(repair)
+            return self._try_again(repair)
 
-    def take_in(self, loss: Loss) -> None:
-        """More is known of a loss that is being mended, or of one linked to it: ask those who were not asked yet."""
+    def take_in(self, loss: Loss) -> Outcome | None:
+        """More is known of a loss that is under repair, or of one linked to it: ask those who were not asked yet."""
         repair = self.repair
         if repair is None:
-            return
+            return None
         widened = loss.event.node not in repair.losses or not loss.topics <= repair.topics
         strangers = [node for node in loss.neighbours if node not in repair.members and node not in repair.losses]
         repair.add_loss(loss)
         if repair.stage in (ASKING, LINKING) and (widened or (strangers and repair.stage == LINKING)):
-            self._ask(repair)
+            return self._ask(repair)
         elif repair.stage == ASKING and strangers:
-            self._ask_silent(repair)
+            return self._ask_silent(repair)
+        return None
 
-    def _enter(self, stage: str, repair: Repair) -> None:
+    def _enter(self, stage: RepairStage, repair: Repair) -> None:
         repair.stage = stage
-        self._out.notify("step", (repair.event, stage, tuple(sorted(repair.members))))
+        self._out.notify(RepairStageEntered(repair.event, stage, tuple(sorted(repair.members))))
 
-    def _finish(self, repair: Repair) -> None:
+    def _finish(self, repair: Repair) -> Outcome:
         self._enter(FINISHING, repair)
         self.repair = None
-        self._owner.finish(repair)
+        return Finished(repair)
 
-    def _wait_until_ready(self, repair: Repair) -> None:
+    def _wait_until_ready(self, repair: Repair) -> Outcome | None:
         """Alg. 5 line 3: wait until R(v'), or until it is no longer this node's to do."""
         event = repair.event
         if event.kind == "leave" and not self._ring.is_in_pred_range(event.node):
             self.repair = None
-            self._owner.yield_to_another(event)
-            return
+            return LeftToAnother(event)
         ready = event.kind != "leave" or event.node not in self._views.shadows or self._views.is_ready(event.node)
         if not ready:
-            self._out.set_timer(("mend", WAITING, event, repair.attempt), self._config.gossip_period // 4)
-            return
+            self._out.set_timer(RepairTimer(WAITING, event, repair.attempt), self._config.gossip_period // 4)
+            return None
         for ref in self._views.backups_of(event.node):
             if ref.id not in repair.losses:
                 repair.members.setdefault(ref.id, ref)
         self._enter(GATHERING, repair)
-        self._out.set_timer(("mend", GATHERING, event, repair.attempt), self._config.grace)
+        self._out.set_timer(RepairTimer(GATHERING, event, repair.attempt), self._config.grace)
+        return None
 
     def _start_walk(self, repair: Repair, missing: list[Topic]) -> None:
         self._enter(GATHERING, repair)
@@ -164,19 +187,20 @@ class Repairer:
         walk = RingWalk(repair.event, self._peer_table.ref, tuple(missing), (), skip)
         self._out.send(self._ring.members[self._ring.get_succs()[-1]], walk)
         patience = self._config.answer_timeout * 20 * repair.walks
-        self._out.set_timer(("mend", GATHERING, repair.event, repair.attempt), patience)
+        self._out.set_timer(RepairTimer(GATHERING, repair.event, repair.attempt), patience)
 
-    def _walk_again(self, repair: Repair) -> None:
+    def _walk_again(self, repair: Repair) -> Outcome | None:
         """The walker did not come back: send another, a few times."""
         if repair.walked:
-            self._link(repair)
+            return self._link(repair)
         else:
             self._start_walk(repair, repair.uncovered())
+        return None
 
-    def on_found(self, message: RingWalkReply) -> None:
+    def on_walk_reply(self, message: RingWalkReply) -> Outcome | None:
         repair = self.repair
         if repair is None or repair.event != message.event or repair.stage != GATHERING:
-            return
+            return None
         if not message.descriptors:
             repair.walked = True
         for descriptor in message.descriptors:
@@ -187,9 +211,9 @@ class Repairer:
                 and not self._peer_table.is_declared_failed(ref)
             ):
                 repair.members[ref.id] = ref
-        self._ask(repair)
+        return self._ask(repair)
 
-    def _ask(self, repair: Repair) -> None:
+    def _ask(self, repair: Repair) -> Outcome | None:
         """Ask the shadow set what it and its neighbours have of the topics concerned."""
         self._asked += 1  # never the same twice: whoever answers counts its links as told of by that number
         repair.attempt = self._asked
@@ -208,14 +232,14 @@ class Repairer:
             self._lose_member(repair, dead[0])
         repair.asked = tuple(sorted(repair.topics))
         self._enter(ASKING, repair)
-        self._ask_silent(repair)
+        return self._ask_silent(repair)
 
-    def _ask_silent(self, repair: Repair) -> None:
+    def _ask_silent(self, repair: Repair) -> Outcome | None:
         ask = self._question(repair)
         for node in repair.silent():
             self._out.send(repair.members[node], ask)
         self._set_try_timer(repair)
-        self._proceed(repair)
+        return self._proceed(repair)
 
     def _question(self, repair: Repair) -> ShadowQuery:
         return repair.question(self._peer_table.ref, self._peer_table.is_declared_failed)
@@ -241,12 +265,12 @@ class Repairer:
         return bool(strangers)
 
     def _set_try_timer(self, repair: Repair) -> None:
-        self._out.set_timer(("mend", repair.stage, repair.event, repair.attempt), self._config.answer_timeout)
+        self._out.set_timer(RepairTimer(repair.stage, repair.event, repair.attempt), self._config.answer_timeout)
 
-    def on_answer(self, message: ShadowReply) -> None:
+    def on_reply(self, message: ShadowReply) -> Outcome | None:
         repair = self.repair
         if repair is None or repair.event != message.event or message.attempt != repair.attempt:
-            return
+            return None
         node = message.me.id
         if node in repair.members:
             if message.me.incarnation > repair.members[node].incarnation:
@@ -254,10 +278,9 @@ class Repairer:
             if message.former:
                 repair.former.add(node)
             if message.leaving:
-                self._go_on(repair, self._lose_member(repair, node))
-                return
+                return self._go_on(repair, self._lose_member(repair, node))
             repair.answers[node] = message
-            self._proceed(repair)
+            return self._proceed(repair)
         elif node in repair.unheard:
             repair.unheard.discard(node)
             if (message.former or repair.centre is not None) and not message.leaving:
@@ -267,30 +290,32 @@ class Repairer:
                     repair.former.add(node)
             elif not message.leaving:
                 repair.outer[node] = message
-            self._proceed(repair)
+            return self._proceed(repair)
+        return None
 
-    def _proceed(self, repair: Repair) -> None:
+    def _proceed(self, repair: Repair) -> Outcome | None:
         if repair.stage != ASKING or repair.silent() or repair.inquiries or repair.unheard:
-            return
+            return None
         if self._widen(repair):
-            return
+            return None
         missing = repair.uncovered()
         if missing and not repair.walked and self._ring.successors:
             self._start_walk(repair, missing)
         elif missing and repair.is_outrun():
             self.repair = None
-            self._owner.put_off(repair.event)
+            return PutOff(repair.event)
         else:
-            self._link(repair)
+            return self._link(repair)
+        return None
 
-    def _go_on(self, repair: Repair, grown: bool) -> None:
+    def _go_on(self, repair: Repair, grown: bool) -> Outcome | None:
         """Members were lost: ask anew where others came in for them or links to them were planned, else go on."""
         cut_off = [pair for pair in repair.open_links if not repair.has_both(pair)]
         redo = repair.stage == LINKING and (grown or cut_off) and self._config.remedies.redo_unconfirmed
         if redo or (repair.stage == ASKING and grown):
-            self._ask(repair)
+            return self._ask(repair)
         else:
-            self._proceed(repair)
+            return self._proceed(repair)
 
     def _lose_member(self, repair: Repair, node: NodeId) -> bool:
         """A member is gone. One that was linked to the loss brings its own former neighbours in; whether it did."""
@@ -317,20 +342,18 @@ class Repairer:
             repair.add_loss(self._event_queue.case(linked).loss)
             return True
         repair.inquiries.add(node)
-        self._ring_lookup.search(node, ("linked", repair.event, linked), self._ring.members.values())
+        self._ring_lookup.find(node, LinkedLossLookup(repair.event, linked), self._ring.members.values())
         return False
 
-    def on_located(self, purpose: tuple[object, ...], successor: Ref | None) -> None:
+    def on_located(self, purpose: LinkedLossLookup, successor: Ref | None) -> Outcome | None:
         """The coordinator of a linked loss was found: ask it for the former neighbours, or do without."""
         repair = self.repair
-        _, event, linked = purpose
-        assert isinstance(linked, EventId)
+        event, linked = purpose.event, purpose.linked
         if repair is None or repair.event != event or linked.node not in repair.inquiries:
-            return
+            return None
         if successor is None:
             repair.inquiries.discard(linked.node)
-            self._proceed(repair)
-            return
+            return self._proceed(repair)
         loss = repair.losses[repair.event.node]
         self._out.send(
             successor,
@@ -338,21 +361,21 @@ class Repairer:
                 self._peer_table.ref, repair.event, linked, tuple(loss.neighbours.values()), tuple(sorted(loss.topics))
             ),
         )
+        return None
 
-    def on_inherit(self, message: LinkedLossReply) -> None:
+    def on_linked_loss_reply(self, message: LinkedLossReply) -> Outcome | None:
         repair = self.repair
         if repair is None or repair.event != message.event or message.lost.node not in repair.inquiries:
-            return
+            return None
         repair.inquiries.discard(message.lost.node)
         if not message.lead:
             self.repair = None
-            self._owner.yield_to_another(message.event)
-            return
+            return LeftToAnother(message.event)
         neighbours = {ref.id: ref for ref in message.neighbours}
         repair.add_loss(Loss(message.lost, set(message.topics), neighbours))
-        self._ask(repair)
+        return self._ask(repair)
 
-    def _try_again(self, repair: Repair) -> None:
+    def _try_again(self, repair: Repair) -> Outcome | None:
         """Somebody was silent: ask again, and after a few times count it as lost."""
         repair.tries += 1
         repair.unheard = set()
@@ -362,19 +385,19 @@ class Repairer:
                 grown = [self._inherit(repair, node) for node in sorted(repair.inquiries)]
                 grown += [self._pass_over(repair, node) for node in repair.silent()]
                 self._set_try_timer(repair)
-                self._go_on(repair, any(grown))
+                return self._go_on(repair, any(grown))
             else:
-                self._ask_silent(repair)
+                return self._ask_silent(repair)
         elif repair.tries >= self._config.attempts:
             if repair.is_centre_silent():
                 self.repair = None
-                self._owner.abandon(repair.event)
+                return Abandoned(repair.event)
             elif self._config.remedies.redo_unconfirmed:
-                self._ask(repair)
+                return self._ask(repair)
             else:
-                self._finish(repair)
+                return self._finish(repair)
         else:
-            self._propose(repair)
+            return self._propose(repair)
 
     def _pass_over(self, repair: Repair, node: NodeId) -> bool:
         """A member that does not answer counts as lost; a former neighbour that was only slow has to join again."""
@@ -383,38 +406,39 @@ class Repairer:
             self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
         return self._lose_member(repair, node)
 
-    def _link(self, repair: Repair) -> None:
+    def _link(self, repair: Repair) -> Outcome | None:
         self._enter(LINKING, repair)
         repair.tries = 0
         rho = self._config.repair_rho if repair.centre is None else self._config.rho
-        pairs = repair.plan(self._engine, rho, self._config.halo_hops > 0)
+        pairs = repair.plan(self._context.engine, rho, self._config.halo_hops > 0)
         repair.open_links = {pair: set() for pair in pairs}
         repair.made.extend(pairs)
-        self._propose(repair)
+        return self._propose(repair)
 
-    def _propose(self, repair: Repair) -> None:
+    def _propose(self, repair: Repair) -> Outcome | None:
         for ref, proposal in repair.proposals(self._peer_table.ref):
             self._out.send(ref, proposal)
         if repair.open_links and self._config.remedies.redo_unconfirmed:
             self._set_try_timer(repair)
         else:
-            self._finish(repair)
+            return self._finish(repair)
+        return None
 
-    def on_confirmed(self, sender: NodeId, message: LinkConfirmed) -> None:
+    def on_confirmed(self, sender: NodeId, message: LinkConfirmed) -> Outcome | None:
         repair = self.repair
         if repair is None or repair.event != message.event or message.attempt != repair.attempt:
-            return
+            return None
         pair = (min(sender, message.other), max(sender, message.other))
         ends = repair.open_links.get(pair)
         if ends is None:
-            return
+            return None
         answer = repair.answers.get(sender)
         if answer is not None and answer.topics_version != message.topics_version:
-            self._ask(repair)
-            return
+            return self._ask(repair)
         ends.add(sender)
         repair.confirmed_by.add(sender)
         if len(ends) == 2:
             del repair.open_links[pair]
         if repair.stage == LINKING and not repair.open_links:
-            self._finish(repair)
+            return self._finish(repair)
+        return None

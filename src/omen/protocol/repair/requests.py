@@ -1,57 +1,58 @@
-"""What a node asks its successor for: to be linked, to have the gap mended before it leaves or gives topics up."""
+"""What a node asks its successor for: to be linked; a repair before it leaves or gives topics up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Time, Topic
-from omen.protocol.membership.peer_table import PeerTable
+from omen.protocol.context import NodeContext
+from omen.protocol.events import NodeId, RequestHandled, Time, Timer, TimerHandlers, Topic
+from omen.protocol.membership.connections import OwnDescriptor
 from omen.protocol.membership.ring import Ring
 from omen.protocol.messages.overlay import Descriptor, Digest, EventId, Ref, RepairRequest
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.views import Views
 
 
+class DepartTimer(Timer, frozen=True):
+    """This node has waited long enough for the repair of the gap it leaves: it goes."""
+
+
+class RequestTimer(Timer, frozen=True):
+    """A request is to be made again, unless it was handled."""
+
+    event: EventId
+
+
 class Requests:
     """`open`: asked and not yet heard to be handled. `wanted`: this node's topics once everything is handled.
 
-    `count_on`: a neighbour's topics without those it is known to be giving up.
-    A topic that is given up is carried until the gap is mended, as a link is made before another is broken.
+    A topic that is given up is carried until the repair is done, as a link is made before another is broken.
     """
 
-    def __init__(
-        self,
-        peer_table: PeerTable,
-        ring: Ring,
-        links: Links,
-        views: Views,
-        config: Config,
-        out: Outbox,
-        describe: Callable[[], Descriptor],
-    ) -> None:
-        self._peer_table = peer_table
+    def __init__(self, context: NodeContext, ring: Ring, links: Links, views: Views, descriptor: OwnDescriptor) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
         self._ring = ring
         self._links = links
         self._views = views
-        self._config = config
-        self._out = out
-        self._describe = describe
+        self._descriptor = descriptor
         self.open: dict[EventId, RepairRequest] = {}
-        self.wanted = set(peer_table.me.topics)
+        self.wanted = set(context.peer_table.me.topics)
         self.departing = False
-        self.count_on: Callable[[NodeId], frozenset[Topic]] = peer_table.topics_of
         self._version = 0
+
+    def timers(self) -> TimerHandlers:
+        return {RequestTimer: self.on_timer}
 
     def join(self) -> None:
         self._ask("join", 0, self._peer_table.me.topics, ())
 
     def depart(self) -> None:
-        """Let the successor mend the gap first, then go."""
+        """Let the successor repair the gap first, then leave."""
         if not self.departing:
             self.departing = True
-            self._out.set_timer(("depart",), 2 * self._config.standby_timeout)
+            self._out.set_timer(DepartTimer(), 2 * self._config.standby_timeout)
             self._ask("leave", 0, (), self._peer_table.me.topics)
 
     def resubscribe(self, added: Iterable[Topic], dropped: Iterable[Topic]) -> None:
@@ -69,17 +70,20 @@ class Requests:
         if given_up:
             self._ask("drop", self._version, (), tuple(sorted(given_up)))
 
+    def on_timer(self, timer: RequestTimer) -> None:
+        self.ask_again(timer.event)
+
     def ask_again(self, event: EventId) -> None:
-        """Ask the present successor, until somebody says it is handled."""
+        """Ask the present successor, until it is said to be handled."""
         request = self.open.get(event)
         if request is not None and self._ring.successors:
-            fresh = RepairRequest(event, self._describe(), request.added, request.dropped)
+            fresh = RepairRequest(event, self._descriptor.refresh(), request.added, request.dropped)
             self._out.send(self._ring.members[self._ring.successors[0]], fresh)
         if request is not None:
-            self._out.set_timer(("arrive", event), self._config.standby_timeout)
+            self._out.set_timer(RequestTimer(event), self._config.standby_timeout)
 
     def ask_all_again(self) -> None:
-        """Whoever was asked may be gone."""
+        """The node that was asked may have failed."""
         for event in list(self.open):
             self.ask_again(event)
 
@@ -94,7 +98,7 @@ class Requests:
             wait = 0 if left_over else self._config.standby_timeout // 4
             self._ask(event.kind, self._version, (), request.dropped, wait)
             return False
-        self._out.notify("arrived", event)
+        self._out.notify(RequestHandled(event))
         if event.kind == "drop":
             self._carry(set(self._peer_table.me.topics) - (set(request.dropped) - self.wanted))
         return event.kind == "leave" and self.departing
@@ -109,7 +113,7 @@ class Requests:
         event = EventId(self._peer_table.id, self._peer_table.ref.incarnation, kind, version)
         self.open[event] = RepairRequest(event, self._peer_table.me, added, dropped)
         if wait:
-            self._out.set_timer(("arrive", event), wait)
+            self._out.set_timer(RequestTimer(event), wait)
         else:
             self.ask_again(event)
         if not self._ring.members:
@@ -127,7 +131,7 @@ class Requests:
             return False
         dropped = frozenset(request.dropped)
         lower = [node for node in self._links.links if node < self._peer_table.id]
-        return any(dropped & (self._peer_table.topics_of(node) - self.count_on(node)) for node in lower)
+        return any(dropped & (self._peer_table.topics_of(node) - self._links.count_on(node)) for node in lower)
 
     def _shares(self, node: NodeId, topics: tuple[Topic, ...]) -> bool:
         return not self._peer_table.topics_of(node).isdisjoint(topics)

@@ -1,15 +1,10 @@
-"""What a node does while another mends: says what it and its neighbours have, makes the links proposed, walks on."""
+"""A member of a shadow set: it says what it and its neighbours have, makes the links proposed, passes ring walks on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Time, Topic
-from omen.protocol.membership.circle import clockwise
-from omen.protocol.membership.peer_table import PeerTable
-from omen.protocol.membership.ring import Ring
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, LinkUp, NodeId
+from omen.protocol.membership.ring import Ring, clockwise
 from omen.protocol.messages.overlay import (
     EventId,
     LinkConfirmed,
@@ -31,44 +26,40 @@ LOSSES = ("leave", "drop")
 
 
 class ShadowMember:
-    """`proposals`: whom to tell when a proposed link is up. `lose` is called for losses heard of from coordinators.
-
-    `sparing`: given where redundant links are to be removed.
-    """
+    """`proposals`: whom to tell when a proposed link is up. `link_pruning`: None where redundant links stay."""
 
     def __init__(
         self,
-        peer_table: PeerTable,
+        context: NodeContext,
         ring: Ring,
         links: Links,
         loss_reports: LossReports,
         requests: Requests,
-        config: Config,
-        out: Outbox,
-        lose: Callable[[Ref], None],
-        clock: Callable[[], Time],
+        link_pruning: LinkPruning | None,
     ) -> None:
-        self._peer_table = peer_table
+        self._peer_table = context.peer_table
+        self._out = context.out
         self._ring = ring
         self._links = links
         self._loss_reports = loss_reports
         self._requests = requests
-        self._out = out
-        self._config = config
-        self._lose = lose
-        self._clock = clock
-        self.link_pruning: LinkPruning | None = None
+        self._link_pruning = link_pruning
         self.proposals: dict[NodeId, list[tuple[Ref, EventId, int]]] = {}
-        self._fading: dict[NodeId, tuple[int, Time, frozenset[Topic]]] = {}
 
-    def on_ask(self, message: ShadowQuery) -> None:
-        """Of two repairs that ask this node, the later must hear of both losses: whoever is lost counts no more."""
-        for ref in message.lost:
-            if not self._peer_table.is_declared_failed(ref):
-                self._lose(ref)
-        self._note_fading(message)
+    def handlers(self) -> Handlers:
+        return {
+            RelayedQuery: self.on_relayed_query,
+            LinkProposal: self.on_proposal,
+            RingWalk: self.on_walk,
+        }
+
+    def on_query(self, _: NodeId, message: ShadowQuery) -> None:
+        """A coordinator asks. The node has taken in before which losses it names: of two repairs that ask this node,
+        the later must hear of both.
+        """
+        self._links.note_fading(message.fading, message.topics)
         asked = message.topics
-        links = tuple((node, to_bits(asked, self.count_on(node))) for node in self._links.up())
+        links = tuple((node, to_bits(asked, self._links.count_on(node))) for node in self._links.up())
         self._out.send(
             message.asker,
             ShadowReply(
@@ -88,39 +79,19 @@ class ShadowMember:
 
     def _spare(self, message: ShadowQuery) -> tuple[NodeId, ...]:
         """Which links might go, where that is wanted; a repair of a loss counts on all links named here."""
-        if self.link_pruning is None:
+        if self._link_pruning is None:
             return ()
         if message.event.kind in LOSSES:
-            self.link_pruning.note_answer(message)
-        return self.link_pruning.spareable()
+            self._link_pruning.note_answer(message)
+        return self._link_pruning.spareable()
 
-    def on_relay(self, message: RelayedQuery) -> None:
+    def on_relayed_query(self, _: NodeId, message: RelayedQuery) -> None:
         """Pass a coordinator's question on to neighbours it has no address of."""
         for node in message.to:
             if self._links.is_up(node):
                 self._out.send(self._links.links[node].ref, message.ask)
 
-    def _note_fading(self, message: ShadowQuery) -> None:
-        """Until its topics change, it is gone, or as long as a node takes to leave: one taken for lost may stay."""
-        self._fading = {node: entry for node, entry in self._fading.items() if node in self._links.links}
-        until = self._clock() + 2 * self._config.standby_timeout
-        for node in message.fading:
-            known = self._peer_table.known.get(node)
-            if known is not None and node in self._links.links:
-                faded = self._faded(node).union(message.topics)
-                self._fading[node] = (known.digest.topics_version, until, faded)
-
-    def _faded(self, node: NodeId) -> frozenset[Topic]:
-        version, until, topics = self._fading.get(node, (0, 0, frozenset()))
-        is_so = self._clock() < until and version == self._peer_table.known[node].digest.topics_version
-        return topics if is_so else frozenset()
-
-    def count_on(self, node: NodeId) -> frozenset[Topic]:
-        """The topics of a neighbour, without those it is about to give up or to leave with."""
-        topics = self._peer_table.topics_of(node)
-        return topics - self._faded(node) if node in self._fading else topics
-
-    def on_propose(self, message: LinkProposal) -> None:
+    def on_proposal(self, _: NodeId, message: LinkProposal) -> None:
         if self._requests.departing:
             return
         self._links.plan(message.other)
@@ -134,7 +105,7 @@ class ShadowMember:
     def confirm_links(self) -> None:
         """Tell who proposed them of the links that came up; forget those that were given up."""
         for node in self._links.came_up:
-            self._out.notify("link", node)
+            self._out.notify(LinkUp(node))
             for asker, event, attempt in self.proposals.pop(node, ()):
                 self._confirm(asker, event, attempt, node)
         self._links.came_up.clear()
@@ -144,7 +115,7 @@ class ShadowMember:
     def _confirm(self, asker: Ref, event: EventId, attempt: int, other: NodeId) -> None:
         self._out.send(asker, LinkConfirmed(event, attempt, other, self._peer_table.me.digest.topics_version))
 
-    def on_walk(self, message: RingWalk) -> None:
+    def on_walk(self, _: NodeId, message: RingWalk) -> None:
         """Speak for oneself and the predecessors; pass the rest on by L, until the circle is closed."""
         missing = list(message.topics)
         found = list(message.found)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from omen.protocol.events import Engine, NodeId, Topic
+from omen.protocol.events import Engine, NodeId, RepairStage, Topic
 from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
-
-WAITING, GATHERING, ASKING, LINKING, FINISHING = "waiting", "gathering", "asking", "linking", "finishing"
 
 
 @dataclass(slots=True)
@@ -43,7 +41,7 @@ class Repair:
     unheard: set[NodeId] = field(default_factory=set)
     widened: int = 0
     asked: tuple[Topic, ...] = ()
-    stage: str = WAITING
+    stage: RepairStage = RepairStage.WAITING
     attempt: int = 0
     tries: int = 0
     walks: int = 0

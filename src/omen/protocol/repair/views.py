@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from omen.protocol.config import Config
-from omen.protocol.events import NodeId, Randomness, Topic
-from omen.protocol.membership.peer_table import PeerTable
-from omen.protocol.membership.registry import Registry
+from omen.protocol.context import NodeContext
+from omen.protocol.events import NodeId, Topic
+from omen.protocol.membership.peer_table import Registry
 from omen.protocol.messages.overlay import Digest, Ref
 from omen.protocol.repair.backups import build_backups
 
@@ -33,14 +32,14 @@ class Views:
     `version` counts the changes of who is followed and who is a backup.
     """
 
-    def __init__(self, peer_table: PeerTable, config: Config, randomness: Randomness) -> None:
-        self._peer_table = peer_table
-        self._config = config
-        self._random = randomness
+    def __init__(self, context: NodeContext, registry: Registry | None = None) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._random = context.random
+        self._registry = registry
         self.shadows: dict[NodeId, Shadow] = {}
         self.seen: dict[NodeId, tuple[int, int]] = {}
         self.version = 0
-        self.registry: Registry | None = None
         self._read = 0
 
     def follow(self, nodes: Iterable[NodeId], pinned: Iterable[NodeId]) -> None:
@@ -67,7 +66,7 @@ class Views:
         shadow = self.shadows.get(node)
         if shadow is None or shadow.stale:
             return False
-        if self.registry is not None:
+        if self._registry is not None:
             return True
         if not shadow.topics:
             return shadow.quiet >= self._config.ready_rounds
@@ -122,8 +121,8 @@ class Views:
 
     def select_view(self) -> None:
         """Build the backup sets anew where something changed (Alg. 4)."""
-        if self.registry is not None:
-            self._read_registry(self.registry)
+        if self._registry is not None:
+            self._read_registry(self._registry)
         for node, shadow in self.shadows.items():
             known = self._peer_table.known.get(node)
             if known is not None and shadow.stale:

@@ -10,6 +10,7 @@ from omen.protocol.context import Outbox
 from omen.protocol.events import (
     Depart,
     Input,
+    Left,
     NodeId,
     Output,
     PeerLost,
@@ -17,6 +18,7 @@ from omen.protocol.events import (
     Received,
     Subscribe,
     Time,
+    Timer,
     TimerFired,
     Topic,
 )
@@ -33,10 +35,16 @@ from omen.protocol.spidercast.messages import (
     Redirect,
 )
 from omen.protocol.spidercast.neighbours import Told
-from omen.protocol.spidercast.task import Myself, Task
+from omen.protocol.spidercast.task import MaintainTimer, Myself, Task
 from omen.protocol.spidercast.views import InterestView
 
 GREEDY = 0
+
+
+class HeartbeatTimer(Timer, frozen=True):
+    """Heartbeats are due, or news for neighbours."""
+
+
 MOST_RANDOM = 3
 HANDLERS: dict[type, Callable[[Task, NodeId, Any, Time], None]] = {
     Connect: lambda task, sender, message, now: task.on_connect(message),
@@ -130,11 +138,10 @@ class SpiderNode:
         match event:
             case Received(sender, message):
                 self._receive(sender, message, now)
-            case TimerFired(key):
-                if key == "heartbeat":
-                    self._beat(now)
-                else:
-                    self.tasks[key[1]].maintain(now)  # type: ignore[index]
+            case TimerFired(MaintainTimer(number)):
+                self.tasks[number].maintain(now)
+            case TimerFired():
+                self._beat(now)
             case PeerLost(peer, incarnation):
                 self._lose(peer, incarnation, now)
             case Subscribe(added, dropped):
@@ -163,7 +170,7 @@ class SpiderNode:
             self._adapt()
         if not self._beating and (self.config.keep_alive or self._has_news()):
             self._beating = True
-            self.out.set_timer("heartbeat", self.config.heartbeat_period)
+            self.out.set_timer(HeartbeatTimer(), self.config.heartbeat_period)
         return self.out.take()
 
     def _has_news(self) -> bool:
@@ -213,7 +220,7 @@ class SpiderNode:
             for neighbour in task.neighbours.known.values():
                 self.out.send(neighbour.ref, Leave(task.number, self.me.ref.incarnation))
         self.stopped = True
-        self.out.notify("left")
+        self.out.notify(Left())
 
     def _note_link(self, node: NodeId, ref: Ref | None) -> None:
         """Keep a connection to whoever is a neighbour of either task."""

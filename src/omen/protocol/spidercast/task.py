@@ -29,7 +29,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from omen.protocol.context import Outbox
-from omen.protocol.events import NodeId, Randomness, Time, Topic
+from omen.protocol.events import NodeId, Randomness, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import SpiderConfig
 from omen.protocol.spidercast.messages import (
@@ -46,6 +46,12 @@ from omen.protocol.spidercast.views import InterestView
 
 WORDS = 1 << 64
 UNKNOWN = -1
+
+
+class MaintainTimer(Timer, frozen=True):
+    """A task looks at its neighbours again."""
+
+    task: int
 
 
 @dataclass(slots=True)
@@ -365,4 +371,4 @@ class Task:
     def sleep(self, delay: Time) -> None:
         """The next iteration comes after this."""
         self.idle = False
-        self._out.set_timer(("maintain", self.number), delay)
+        self._out.set_timer(MaintainTimer(self.number), delay)

@@ -1,0 +1,80 @@
+"""Peers that were declared failed and may be there after all.
+
+A declaration of failure is final for that incarnation. A node that finds out that it was declared failed, and that
+this has cost it a link, rejoins under a higher incarnation: it says goodbye for the old one and joins again. So a false
+suspicion costs the node its links, and nothing is ever both lost and there. Where no link was given up, as between the
+halves of a network that was cut for a while, a refutation is enough to lift the tombstone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omen.protocol.context import NodeContext
+from omen.protocol.events import NodeId, Time
+from omen.protocol.messages.overlay import FailureNotice, Ref
+
+LOST_PEERS_AT_MOST = 128
+NOTICES_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LostPeer:
+    """Tried again at `next_try`, and forgotten at `until`."""
+
+    ref: Ref
+    until: Time
+    next_try: Time
+
+
+class LostPeers:
+    """`remembered`: the lost peers that are still tried. They outlast this node's own incarnations."""
+
+    def __init__(self, context: NodeContext, remembered: Mapping[NodeId, LostPeer]) -> None:
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
+        self._clock = context.clock
+        self.remembered = dict(remembered)
+        self._told: dict[NodeId, Time] = {}
+
+    def add(self, ref: Ref, incarnation: int) -> None:
+        """A peer was declared failed: if it is there after all it should know, and it is tried again for a while."""
+        self._out.send(ref, FailureNotice(self._peer_table.ref, incarnation, final=False))
+        if self._config.audit:
+            while len(self.remembered) >= LOST_PEERS_AT_MOST:
+                del self.remembered[next(iter(self.remembered))]
+            now = self._clock.now
+            self.remembered[ref.id] = LostPeer(ref, now + self._config.lost_memory, now + self._config.audit_period)
+
+    def try_again(self) -> None:
+        """Send a notice to a few of the lost peers whose turn it is; each time it takes longer until the next."""
+        now = self._clock.now
+        for other in [other for other, lost in self.remembered.items() if lost.until <= now]:
+            del self.remembered[other]
+        due = sorted(other for other, lost in self.remembered.items() if lost.next_try <= now)
+        for other in due[:NOTICES_AT_ONCE]:
+            lost = self.remembered[other]
+            self._out.send(lost.ref, FailureNotice(self._peer_table.ref, lost.ref.incarnation, final=False))
+            waited = self._config.lost_memory - (lost.until - now)
+            next_try = now + max(self._config.audit_period, waited // 2)
+            self.remembered[other] = LostPeer(lost.ref, lost.until, next_try)
+
+    def on_message_from(self, sender: NodeId, known: Ref | None) -> None:
+        """A peer speaks that was declared failed, and no later incarnation is known: one of the two is wrong."""
+        incarnation, _ = self._peer_table.tombstones[sender]
+        if known is not None and known.incarnation > incarnation:
+            return
+        pause, now = self._config.standby_timeout, self._clock.now
+        if self._told.get(sender, -pause) + pause > now:
+            return
+        if len(self._told) >= LOST_PEERS_AT_MOST:
+            del self._told[next(iter(self._told))]
+        self._told[sender] = now
+        lost = self.remembered.get(sender)
+        address = lost.ref.address if lost is not None else ""
+        self._out.send(Ref(sender, incarnation, address), FailureNotice(self._peer_table.ref, incarnation, final=False))
+
+    def forget(self, node: NodeId) -> None:
+        self.remembered.pop(node, None)

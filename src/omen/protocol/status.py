@@ -1,0 +1,196 @@
+"""A node as the outside sees it: metrics, monitors, pages and tests read this and no part of the node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from omen.protocol.config import Config
+from omen.protocol.events import NodeId, RepairStage, Topic
+from omen.protocol.messages.base import Descriptor, EventId, Ref
+from omen.protocol.repair.links import LinkState
+
+if TYPE_CHECKING:
+    from omen.protocol.parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStatus:
+    """One link as this end sees it."""
+
+    ref: Ref
+    state: LinkState
+
+    @property
+    def is_up(self) -> bool:
+        return self.state is LinkState.UP
+
+
+@dataclass(frozen=True, slots=True)
+class BackupSetStatus:
+    """What a node keeps in case a predecessor fails (omen 4.3). `ready`: R(v')."""
+
+    topics: frozenset[Topic]
+    backups: tuple[NodeId, ...]
+    lacking: frozenset[Topic]
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RepairStatus:
+    """The repair that this node coordinates now."""
+
+    event: EventId
+    stage: RepairStage
+    members: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipStatus:
+    """`predecessors` and `successors`: the L nearest on the ring, nearest first. `ring`: all that is kept of it.
+
+    `known`: the descriptors of peers, `topic_sets` their topics as sets; both are read-only views that go on changing.
+    """
+
+    ring: Mapping[NodeId, Ref]
+    predecessors: tuple[NodeId, ...]
+    successors: tuple[NodeId, ...]
+    sample: tuple[NodeId, ...]
+    known: Mapping[NodeId, Descriptor]
+    topic_sets: Mapping[NodeId, frozenset[Topic]]
+    view: frozenset[NodeId]
+    lookups: int
+    seen_digests: int
+    tombstones: int
+    suspected: tuple[NodeId, ...]
+    suspicions: int
+    refutations: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepairsStatus:
+    """Everything about repairs that is still open here."""
+
+    current: RepairStatus | None
+    queued: tuple[EventId, ...]
+    standby: tuple[EventId, ...]
+    pending: tuple[EventId, ...]
+    handled: int
+    loss_reports: tuple[EventId, ...]
+    requests: tuple[EventId, ...]
+    proposals: int
+    links_on_trial: int
+    path_probes: int
+
+    @property
+    def open_events(self) -> frozenset[EventId]:
+        """The events this node waits to see handled: queued here, stood by for, or reported."""
+        return frozenset((*self.queued, *self.standby, *self.loss_reports))
+
+
+@dataclass(frozen=True, slots=True)
+class DisseminationStatus:
+    """Publications kept and given up. `missing`: streams that lack something known of.
+
+    `parked`: how often a publisher made way for another. `refused`: publications with an impossible sequence.
+    """
+
+    topics: int
+    publications: int
+    bytes: int
+    missing: int
+    duplicates: int
+    gaps: int
+    parked: int
+    refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """One node at one moment. `wanted`: its topics once all it asked for is handled; `waiting`: those it is still to be
+    linked in. `refused`: messages dropped by validation, by reason.
+    """
+
+    config: Config
+    stopped: bool
+    busy: bool
+    me: Descriptor
+    wanted: frozenset[Topic]
+    waiting: frozenset[Topic]
+    leaving: bool
+    links: Mapping[NodeId, LinkStatus]
+    membership: MembershipStatus
+    repairs: RepairsStatus
+    backup_sets: Mapping[NodeId, BackupSetStatus]
+    split_topics: int
+    led_topics: frozenset[Topic]
+    dissemination: DisseminationStatus
+    refused: Mapping[str, int]
+
+    @property
+    def ref(self) -> Ref:
+        return self.me.digest.ref
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics this node carries."""
+        return self.me.topics
+
+    def neighbours(self) -> list[NodeId]:
+        """The far ends of the links that both ends agreed on."""
+        return sorted(node for node, link in self.links.items() if link.is_up)
+
+    @property
+    def is_joining(self) -> bool:
+        """Whether this node still waits for its first links."""
+        return any(event.kind == "join" for event in self.repairs.requests)
+
+
+def links_status(parts: Parts) -> dict[NodeId, LinkStatus]:
+    return {node: LinkStatus(link.ref, link.state) for node, link in parts.links.links.items()}
+
+
+def membership_status(parts: Parts) -> MembershipStatus:
+    ring, table, detector = parts.ring, parts.peer_table, parts.failure_detector
+    return MembershipStatus(
+        ring=dict(ring.members),
+        predecessors=tuple(ring.get_preds()),
+        successors=tuple(ring.get_succs()),
+        sample=tuple(parts.peer_sampling.view),
+        known=MappingProxyType(table.known),
+        topic_sets=MappingProxyType(table.topic_sets),
+        view=frozenset(parts.views.get_view()),
+        lookups=parts.ring_lookup.open_count,
+        seen_digests=len(parts.views.seen),
+        tombstones=len(table.tombstones),
+        suspected=tuple(sorted(detector.suspected())),
+        suspicions=detector.suspicions,
+        refutations=detector.refuted,
+    )
+
+
+def repairs_status(parts: Parts) -> RepairsStatus:
+    queue, repair = parts.coordinator.event_queue, parts.coordinator.repair
+    current = None if repair is None else RepairStatus(repair.event, repair.stage, tuple(sorted(repair.members)))
+    return RepairsStatus(
+        current=current,
+        queued=tuple(queue.exe_q),
+        standby=tuple(queue.standby),
+        pending=tuple(queue.cases),
+        handled=len(queue.handled),
+        loss_reports=tuple(parts.loss_reports.open),
+        requests=tuple(parts.requests.open),
+        proposals=sum(map(len, parts.shadow_member.proposals.values())),
+        links_on_trial=parts.link_pruning.on_hand,
+        path_probes=parts.link_pruning.passing_count,
+    )
+
+
+def backup_sets_status(parts: Parts) -> dict[NodeId, BackupSetStatus]:
+    views = parts.views
+    return {
+        node: BackupSetStatus(shadow.topics, tuple(shadow.backups), frozenset(shadow.lacking), views.is_ready(node))
+        for node, shadow in views.shadows.items()
+    }
