@@ -34,6 +34,7 @@ NOTIFICATIONS = {
     "held": "Held",
 }
 """What version 0.1.0 called a notification, and what it is called since."""
+SEVERAL_FIELDS = ("step", "handled", "audit", "deliver", "gap", "held")
 COMMANDS = ("PeerLost", "Subscribe", "Depart", "Publish", "Replay")
 
 
@@ -86,7 +87,11 @@ class Tracer:
             return "timer"
         if kind == "Notify":  # as version 0.1.0 had it
             detail = what.detail
-            fields = plain(detail) if what.what in ("step", "handled", "audit", "deliver", "gap", "held") else [plain(detail)]
+            fields = (
+                plain(detail)
+                if what.what in ("step", "handled", "audit", "deliver", "gap", "held")
+                else [plain(detail)]
+            )
             return f"{NOTIFICATIONS[what.what]} {fields if detail is not None else []}"
         if kind in COMMANDS or kind in NOTIFICATIONS.values():
             return f"{kind} {plain(what)}"
@@ -144,7 +149,10 @@ def main() -> int:
     differing = [f"{one}  |  {other}" for one, other in zip(now, then, strict=False) if one != other]
     print(*differing, sep="\n")
     steps = sum(int(line.split()[-2]) for line in now)
-    print(f"{len(now)} runs, {steps:,} steps: {len(differing)} differ" + ("" if len(now) == len(then) else ", some missing"))
+    print(
+        f"{len(now)} runs, {steps:,} steps: {len(differing)} differ"
+        + ("" if len(now) == len(then) else ", some missing")
+    )
     return int(bool(differing) or len(now) != len(then) or any(process.returncode for process in running))
 
 

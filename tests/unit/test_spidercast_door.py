@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from omen.protocol.messages import upkeep
+from omen.protocol.messages import overlay as upkeep
 from omen.protocol.messages.overlay import encode
 from omen.protocol.spidercast import messages as say
 from omen.protocol.spidercast.config import SpiderConfig, coverage

@@ -66,8 +66,8 @@ class Config:
     rho: float = 3.0
     """Low-ODA's trade-off between average and maximum degree, where a newcomer is linked."""
     repair_rho: float = 10.0
-    """The same where a loss is mended. Higher: in a shadow set the busiest node would be taken again and again, since
-    it shares most topics, and nobody redesigns the overlay afterwards."""
+    """The same where a loss is repaired. Higher: in a shadow set the busiest node would be taken again and again, since
+    it shares most topics, and no redesign of the overlay follows."""
     halo_hops: int = 2
     """How far around the shadow set the coordinator sees; 0 is the paper's literal reading.
 
@@ -94,9 +94,9 @@ class Config:
     detector: bool = False
     """Whether nodes watch each other by heartbeats. Otherwise the driver's word that a peer is lost counts at once."""
     heartbeat_period: Time = SECOND
-    """One beat a peer in each such interval."""
+    """One heartbeat per peer in each such interval."""
     suspicion_time: Time = 2 * SECOND
-    """How long a peer that does not answer is suspected at least before it counts as gone."""
+    """How long a peer that does not answer is suspected at least before it is declared failed."""
     indirect_probes: int = 3
     """Through how many others a silent peer is asked."""
     audit: bool = False

@@ -12,7 +12,7 @@ import msgspec
 from omen.protocol.messages.base import EventId, Ref
 
 Time = int  # microseconds
-NodeId = int  # a node's place on the identifier circle
+NodeId = int  # a node's place on the identifier ring
 Topic = int  # a topic's key
 
 MILLISECOND = 1_000
@@ -26,7 +26,9 @@ class Timer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Received(msgspec.Struct, frozen=True, gc=False):
-    """A message came in. `sender` is who the driver knows it is from. One a message: a struct is made fastest."""
+    """A message came in. `sender`: the peer that the driver has authenticated. One per message: a struct is made
+    fastest.
+    """
 
     sender: NodeId
     message: Any
@@ -38,7 +40,7 @@ class TimerFired(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class PeerLost:
-    """A peer this node is connected to is gone. `incarnation` None: whichever was known."""
+    """The connection to a peer is lost. `incarnation` None: whichever was known."""
 
     peer: NodeId
     incarnation: int | None = None
@@ -59,7 +61,7 @@ class Depart:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Say this to all who want the topic; it becomes part of the node's interest. InvalidInput: it is too large."""
+    """Publish to all subscribers of the topic; it joins the node's interest. InvalidInput: it is too large."""
 
     topic: Topic
     payload: bytes
@@ -269,4 +271,4 @@ Engine = Callable[
     list[tuple[int, int]],
 ]
 """The greedy engine as a node sees it: (topics of each node, its component label in each, degrees, rho, centre or -1)
--> new links as pairs of positions. Handed in by the driver: a node loads compiled code only when it first mends."""
+-> new links as pairs of positions. Handed in by the driver: a node loads compiled code only when it first repairs."""

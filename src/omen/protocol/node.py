@@ -47,31 +47,15 @@ from omen.protocol.membership.join_leave import JoinLookup
 from omen.protocol.membership.lost_peers import LostPeer
 from omen.protocol.membership.peer_table import PeerTable, Registry, SharedPeerTable, is_newer
 from omen.protocol.membership.ring_lookup import LookupDone, LookupTimer
+from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.base import INCARNATION_AT_MOST, Descriptor, Digest, EventId, Ref
-from omen.protocol.messages.overlay import (
-    Descriptors,
-    DigestOffer,
-    FailureNotice,
-    Handled,
-    Heartbeat,
-    Leaving,
-    LinkClose,
-    LinkOk,
-    LinkOpen,
-    Located,
-    Pong,
-    Refutation,
-    RepairRequest,
-    ShadowQuery,
-    Status,
-)
 from omen.protocol.messages.publications import Publication
 from omen.protocol.parts import build_parts
 from omen.protocol.repair.links import FADING, UP, LinkState
 from omen.protocol.repair.loss_reports import LossReportLookup
 from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
-from omen.protocol.status import NodeStatus, backup_sets_status, links_status, membership_status, repairs_status
+from omen.protocol.status import NodeStatus, OwnStatus, take_status
 from omen.protocol.validation import MessageValidator
 
 NOTHING_REMEMBERED: Mapping[NodeId, LostPeer] = MappingProxyType({})
@@ -134,20 +118,20 @@ class OmenNode:
         """The messages that concern several parts."""
         return {
             **dict.fromkeys(self._dissemination.kinds, self._on_dissemination),
-            DigestOffer: self._on_digest_offer,
-            Descriptors: self._on_descriptors,
-            Status: self._on_status,
-            Located: self._on_located,
-            Heartbeat: self._on_heartbeat,
-            Pong: self._on_pong,
-            FailureNotice: self._on_failure_notice,
-            Refutation: self._on_refutation,
-            Leaving: self._on_leaving,
-            LinkOpen: self._on_link_open,
-            LinkOk: self._on_link_ok,
-            RepairRequest: self._on_repair_request,
-            ShadowQuery: self._on_shadow_query,
-            Handled: self._on_handled,
+            messages.DigestOffer: self._on_digest_offer,
+            messages.Descriptors: self._on_descriptors,
+            messages.Status: self._on_status,
+            messages.Located: self._on_located,
+            messages.Heartbeat: self._on_heartbeat,
+            messages.Pong: self._on_pong,
+            messages.FailureNotice: self._on_failure_notice,
+            messages.Refutation: self._on_refutation,
+            messages.Leaving: self._on_leaving,
+            messages.LinkOpen: self._on_link_open,
+            messages.LinkOk: self._on_link_ok,
+            messages.RepairRequest: self._on_repair_request,
+            messages.ShadowQuery: self._on_shadow_query,
+            messages.Handled: self._on_handled,
         }
 
     def _own_timers(self) -> TimerHandlers:
@@ -203,24 +187,8 @@ class OmenNode:
 
     def status(self) -> NodeStatus:
         """The node as it is now: all that the outside sees of it."""
-        parts = self._parts
-        return NodeStatus(
-            config=self.config,
-            stopped=self.stopped,
-            busy=self.is_busy,
-            me=parts.peer_table.me,
-            wanted=frozenset(parts.requests.wanted),
-            waiting=frozenset(parts.requests.waiting_for()),
-            leaving=parts.requests.departing,
-            links=links_status(parts),
-            membership=membership_status(parts),
-            repairs=repairs_status(parts),
-            backup_sets=backup_sets_status(parts),
-            split_topics=parts.audit.rendezvous.count_split(),
-            led_topics=frozenset(parts.audit.labels.led()),
-            dissemination=self._dissemination.status(),
-            refused=dict(self._refused),
-        )
+        own = OwnStatus(self.config, self.stopped, self.is_busy, dict(self._refused))
+        return take_status(self._parts, own, self._dissemination.status())
 
     def preset(
         self,
@@ -402,13 +370,13 @@ class OmenNode:
                 case _:
                     assert_never(finding)
 
-    def _on_digest_offer(self, sender: NodeId, message: DigestOffer) -> None:
+    def _on_digest_offer(self, sender: NodeId, message: messages.DigestOffer) -> None:
         self._act_on(self._parts.gossip.on_offer(sender, message))
 
-    def _on_descriptors(self, _: NodeId, message: Descriptors) -> None:
+    def _on_descriptors(self, _: NodeId, message: messages.Descriptors) -> None:
         self._act_on(self._parts.gossip.learn(message.descriptors))
 
-    def _on_status(self, sender: NodeId, message: Status) -> None:
+    def _on_status(self, sender: NodeId, message: messages.Status) -> None:
         self._act_on(self._parts.gossip.on_status(sender, message))
 
     def _on_own_digest(self, digest: Digest) -> None:
@@ -422,7 +390,7 @@ class OmenNode:
             fresh = Digest(mine.ref, topics, max(digest.links_version, mine.links_version) + 1)
             table.describe(Descriptor(fresh, table.me.topics, table.me.neighbours))
 
-    def _on_located(self, sender: NodeId, message: Located) -> None:
+    def _on_located(self, sender: NodeId, message: messages.Located) -> None:
         self._end_lookup(self._parts.ring_lookup.on_located(sender, message))
 
     def _on_lookup_timer(self, timer: LookupTimer) -> None:
@@ -515,25 +483,25 @@ class OmenNode:
         if known is not None and known.incarnation < incarnation:
             self._lose(known.id, known.incarnation, doubtful=False)
 
-    def _on_heartbeat(self, sender: NodeId, message: Heartbeat) -> None:
+    def _on_heartbeat(self, sender: NodeId, message: messages.Heartbeat) -> None:
         self._parts.failure_detector.on_heartbeat(sender, self._clock.now)
         self._hear_of_incarnation(sender, message.incarnation)
 
-    def _on_pong(self, _: NodeId, message: Pong) -> None:
+    def _on_pong(self, _: NodeId, message: messages.Pong) -> None:
         if self._parts.failure_detector.on_pong(message, self._clock.now):
             self._hear_of_incarnation(message.me.id, message.me.incarnation)
 
-    def _on_failure_notice(self, sender: NodeId, message: FailureNotice) -> None:
+    def _on_failure_notice(self, sender: NodeId, message: messages.FailureNotice) -> None:
         """A peer has declared this node failed. If that has cost it a link, it rejoins; else it refutes."""
         link = self._parts.links.links.get(sender)
         given_up = link is not None and link.ref.incarnation == message.me.incarnation
         if message.incarnation == self.ref.incarnation and (message.final or given_up):
             self._renew(message.incarnation)
             return
-        self._out.send(message.me, Refutation(self.ref))
+        self._out.send(message.me, messages.Refutation(self.ref))
         self._take_back(message.me)
 
-    def _on_refutation(self, _: NodeId, message: Refutation) -> None:
+    def _on_refutation(self, _: NodeId, message: messages.Refutation) -> None:
         self._take_back(message.me)
 
     def _take_back(self, ref: Ref) -> None:
@@ -567,7 +535,7 @@ class OmenNode:
         elif beyond < INCARNATION_AT_MOST:
             self._next_incarnation = max(beyond, self.ref.incarnation) + 1
 
-    def _on_leaving(self, sender: NodeId, message: Leaving) -> None:
+    def _on_leaving(self, sender: NodeId, message: messages.Leaving) -> None:
         if message.handled:
             event = EventId(message.ref.id, message.ref.incarnation, "leave")
             self._parts.coordinator.event_queue.remember(event, ())
@@ -591,19 +559,19 @@ class OmenNode:
 
     # Links and repairs
 
-    def _on_link_open(self, sender: NodeId, message: LinkOpen) -> None:
+    def _on_link_open(self, sender: NodeId, message: messages.LinkOpen) -> None:
         self._act_on(self._parts.gossip.learn((message.descriptor,)))
         ref = message.descriptor.digest.ref
         if self._parts.requests.departing and ref.id not in self._parts.links.links:
-            self._out.send(ref, LinkClose(self.ref.incarnation))
+            self._out.send(ref, messages.LinkClose(self.ref.incarnation))
             return
         self._parts.links.on_open(sender, message)
 
-    def _on_link_ok(self, sender: NodeId, message: LinkOk) -> None:
+    def _on_link_ok(self, sender: NodeId, message: messages.LinkOk) -> None:
         self._act_on(self._parts.gossip.learn((message.descriptor,)))
         self._parts.links.on_ok(sender, message)
 
-    def _on_repair_request(self, _: NodeId, message: RepairRequest) -> None:
+    def _on_repair_request(self, _: NodeId, message: messages.RepairRequest) -> None:
         """Only the nearest successor handles it; a node that knows a nearer one passes it on."""
         self._act_on(self._parts.gossip.learn((message.descriptor,)))
         nearest = self._parts.ring.nearest_successor_of(message.event.node)
@@ -612,14 +580,14 @@ class OmenNode:
             return
         self._parts.coordinator.on_request(message)
 
-    def _on_shadow_query(self, sender: NodeId, message: ShadowQuery) -> None:
+    def _on_shadow_query(self, sender: NodeId, message: messages.ShadowQuery) -> None:
         """A coordinator names losses that this node may not have heard of yet."""
         for ref in message.lost:
             if not self._parts.peer_table.is_declared_failed(ref):
                 self._lose(ref.id, ref.incarnation)
         self._parts.shadow_member.on_query(sender, message)
 
-    def _on_handled(self, _: NodeId, message: Handled) -> None:
+    def _on_handled(self, _: NodeId, message: messages.Handled) -> None:
         """A coordinator says that it has repaired an event."""
         if self._parts.loss_reports.close(message.event):
             self._parts.links.changed = True

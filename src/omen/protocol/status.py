@@ -108,14 +108,22 @@ class DisseminationStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeStatus:
-    """One node at one moment. `wanted`: its topics once all it asked for is handled; `waiting`: those it is still to be
-    linked in. `refused`: messages dropped by validation, by reason.
-    """
+class OwnStatus:
+    """What the node itself adds to the state of its parts."""
 
     config: Config
     stopped: bool
     busy: bool
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """One node at one moment. `wanted`: its topics once all it asked for is handled; `waiting`: those it is still to be
+    linked in.
+    """
+
+    own: OwnStatus
     me: Descriptor
     wanted: frozenset[Topic]
     waiting: frozenset[Topic]
@@ -127,7 +135,25 @@ class NodeStatus:
     split_topics: int
     led_topics: frozenset[Topic]
     dissemination: DisseminationStatus
-    refused: Mapping[str, int]
+
+    @property
+    def config(self) -> Config:
+        return self.own.config
+
+    @property
+    def stopped(self) -> bool:
+        """Whether this node has left."""
+        return self.own.stopped
+
+    @property
+    def busy(self) -> bool:
+        """Whether this node has something to repair, to make or to report."""
+        return self.own.busy
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """The messages that validation dropped, by reason."""
+        return self.own.refused
 
     @property
     def ref(self) -> Ref:
@@ -148,11 +174,11 @@ class NodeStatus:
         return any(event.kind == "join" for event in self.repairs.requests)
 
 
-def links_status(parts: Parts) -> dict[NodeId, LinkStatus]:
+def _links_status(parts: Parts) -> dict[NodeId, LinkStatus]:
     return {node: LinkStatus(link.ref, link.state) for node, link in parts.links.links.items()}
 
 
-def membership_status(parts: Parts) -> MembershipStatus:
+def _membership_status(parts: Parts) -> MembershipStatus:
     ring, table, detector = parts.ring, parts.peer_table, parts.failure_detector
     return MembershipStatus(
         ring=dict(ring.members),
@@ -171,14 +197,14 @@ def membership_status(parts: Parts) -> MembershipStatus:
     )
 
 
-def repairs_status(parts: Parts) -> RepairsStatus:
+def _repairs_status(parts: Parts) -> RepairsStatus:
     queue, repair = parts.coordinator.event_queue, parts.coordinator.repair
     current = None if repair is None else RepairStatus(repair.event, repair.stage, tuple(sorted(repair.members)))
     return RepairsStatus(
         current=current,
         queued=tuple(queue.exe_q),
         standby=tuple(queue.standby),
-        pending=tuple(queue.cases),
+        pending=tuple(queue.pending),
         handled=len(queue.handled),
         loss_reports=tuple(parts.loss_reports.open),
         requests=tuple(parts.requests.open),
@@ -188,9 +214,28 @@ def repairs_status(parts: Parts) -> RepairsStatus:
     )
 
 
-def backup_sets_status(parts: Parts) -> dict[NodeId, BackupSetStatus]:
+def _backup_sets_status(parts: Parts) -> dict[NodeId, BackupSetStatus]:
     views = parts.views
     return {
         node: BackupSetStatus(shadow.topics, tuple(shadow.backups), frozenset(shadow.lacking), views.is_ready(node))
         for node, shadow in views.shadows.items()
     }
+
+
+def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus) -> NodeStatus:
+    """A node as it is now."""
+    requests = parts.requests
+    return NodeStatus(
+        own=own,
+        me=parts.peer_table.me,
+        wanted=frozenset(requests.wanted),
+        waiting=frozenset(requests.waiting_for()),
+        leaving=requests.departing,
+        links=_links_status(parts),
+        membership=_membership_status(parts),
+        repairs=_repairs_status(parts),
+        backup_sets=_backup_sets_status(parts),
+        split_topics=parts.audit.rendezvous.count_split(),
+        led_topics=frozenset(parts.audit.labels.led()),
+        dissemination=dissemination,
+    )

@@ -1,9 +1,9 @@
-"""The door of a node: what does not make sense is counted and dropped here, before any part of the node sees it.
+"""Message validation: what does not make sense is counted and dropped here, before any part of the node sees it.
 
 Types and bounds of every field are checked where bytes become messages (`messages.decode`, compiled). What is left is
-what no type can say: that a message speaks for its sender, that an event is of a kind there is, that its life is not a
-former one, that it answers something that was asked. Questions may come twice, for their answers may have been
-lost: all of them can be answered again without harm. An answer that nobody waits for is dropped.
+what no type can say: that a message speaks for its sender, that an event is of a kind there is, that its incarnation
+is not a former one, that it answers something that was asked. Questions may come twice, for their answers may have
+been lost: all of them can be answered again without harm. An answer that is not waited for is dropped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from omen.protocol.messages.overlay import (
 from omen.protocol.repair.coordinator import Coordinator
 
 LARGEST = 16 << 20
-CASES_AT_MOST = 256
+PENDING_AT_MOST = 256
 MALFORMED, UNKNOWN, OVERSIZED, FALSE, STALE, TOO_MANY = (
     "malformed",
     "unknown",
@@ -78,11 +78,11 @@ SPEAKERS: dict[type, Callable[[Any], Ref]] = {
     PieceReply: lambda message: message.me,
     PieceQuery: lambda message: message.asker,
 }
-"""Messages that nobody passes on: they speak for whoever sent them."""
+"""Messages that are never passed on: they speak for their sender."""
 
 
 class MessageValidator:
-    """Looks at everything that comes in."""
+    """Looks at every message that comes in."""
 
     def __init__(
         self,
@@ -166,13 +166,13 @@ class MessageValidator:
         return STALE if self._is_past(message.other) else None
 
     def _is_past(self, ref: Ref) -> bool:
-        """Whether a later life of the node is known."""
+        """Whether a later incarnation of the node is known."""
         known = self._latest(ref.id)
         return known is not None and ref.incarnation < known.incarnation
 
     def _room(self, event: EventId) -> str | None:
-        cases = self._coordinator.event_queue.cases
-        return TOO_MANY if len(cases) >= CASES_AT_MOST and event not in cases else None
+        pending = self._coordinator.event_queue.pending
+        return TOO_MANY if len(pending) >= PENDING_AT_MOST and event not in pending else None
 
 
 def read_message(data: bytes, decode: Callable[[bytes], Message]) -> tuple[Message | None, str | None]:

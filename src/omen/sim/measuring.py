@@ -17,7 +17,7 @@ from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, PeerDeclaredFailed, Rejoined, Time
-from omen.protocol.messages.upkeep import AUDIT, FAILURE_DETECTION
+from omen.protocol.messages.overlay import AUDIT, FAILURE_DETECTION
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population

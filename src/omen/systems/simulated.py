@@ -14,8 +14,7 @@ from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, RepairFinished, RequestHandled, Time
-from omen.protocol.messages.overlay import EventId
-from omen.protocol.messages.upkeep import AUDIT, FAILURE_DETECTION
+from omen.protocol.messages.overlay import AUDIT, FAILURE_DETECTION, EventId
 from omen.sim.latency import uniform
 from omen.sim.population import Population
 from omen.sim.world import Heard, Network, World

@@ -1,9 +1,9 @@
 """Healing from any state: labels of pieces, reports of their leaders, a rendezvous for each topic. No paper has this.
 
-A repair answers to an event. Where more was lost than could be mended, a network was cut, or links vanished without a
-word, there is no event left to answer to, and a topic stays split. The audit looks for that all the time: see `labels`,
-`reporting` and `rendezvous`. Guarantee: once nothing more happens, and the circle is one circle, every topic is whole
-after a few periods, whatever the state was; measured: within two after links were lost.
+A repair answers to an event. Where more was lost than could be repaired, a network was cut, or links vanished without
+a word, there is no event left to answer to, and a topic stays split. The audit looks for that all the time: see
+`labels`, `leader_reports` and `rendezvous`. Guarantee: once nothing more happens, and the ring is one ring, every
+topic is connected after a few periods, whatever the state was; measured: within two after links were lost.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Audit:
         self.labels.note_change()
 
     def next_period(self) -> None:
-        """A period has begun: what is old expires, and everybody is told again."""
+        """A period has begun: what is old expires, and every rendezvous is told again."""
         self._out.set_timer(AuditPeriodTimer(), self._config.audit_period)
         self.rendezvous.expire()
         self.labels.next_period()

@@ -1,13 +1,13 @@
 """Which piece of a topic is this node in? A label for each topic, the same throughout a piece and in no other.
 
 A label is (sequence, leader); the higher one wins, and spreads from neighbour to neighbour through the subscribers of
-its topic. Whoever loses a link that carried a topic raises its label: the next sequence, with itself as leader. After a
-split each piece holds a node that lost a link, and has not been reached by what was raised in the others, so the labels
-of two pieces differ; where nothing was split, the highest wins. The leader of a label is therefore in its piece, unless
-it has gone since, and then its neighbours have raised theirs.
+its topic. A node that loses a link that carried a topic raises its label: the next sequence, with itself as leader.
+After a split each piece holds a node that lost a link, and has not been reached by what was raised in the others, so
+the labels of two pieces differ; where nothing was split, the highest wins. The leader of a label is therefore in its
+piece, unless it has gone since, and then its neighbours have raised theirs.
 
 That holds from any state in which labels are as said. For all other states (memory that was damaged, messages of
-another making) the leader renews its label now and then, and whoever has waited three times as long raises its own.
+another making) the leader renews its label now and then, and a node that has waited three times as long raises its own.
 
 Cost while all is well: one digest a link and a period, over the labels of all topics the two share. Only where digests
 differ do labels travel, and where many topics are shared only those of the buckets that differ.
@@ -26,7 +26,7 @@ from omen.protocol.repair.links import Links
 MASK = (1 << 64) - 1
 FEW = 64
 BUCKETS = 64
-LEAP = 1 << 32  # a sequence this far ahead is nobody's raise
+LEAP = 1 << 32  # a sequence this far ahead is no node's raise
 SILENT_PERIODS = 4
 RECENT_PERIODS = 2
 
@@ -190,7 +190,7 @@ class PieceLabels:
         self.note_change()
 
     def _renew(self) -> None:
-        """A leader renews its label in time; a label that nobody renews belongs to nobody here."""
+        """A leader renews its label in time; a label that is not renewed belongs to no node here."""
         me, age = self._peer_table.id, self._config.label_refresh
         for topic, since in list(self._changed_in.items()):
             waited = self._period - since
@@ -221,8 +221,8 @@ class PieceLabels:
     def on_digest(self, sender: NodeId, message: LabelDigest) -> None:
         """A neighbour's digest. One that has a link this node knows nothing of is told so.
 
-        One of an earlier life than the link's came late, or the link is to a life that never began, by a message that
-        lied: that one is given up when no other digest comes for some periods.
+        One of an earlier incarnation than the link's came late, or the link is to an incarnation that never began, by
+        a message that lied: that one is given up when no other digest comes for some periods.
         """
         link = self._links.links.get(sender)
         if link is None:

@@ -1,4 +1,4 @@
-"""The leader of each piece tells the topic's rendezvous that the piece is there: once a period, in few bytes."""
+"""The leader of each piece tells the topic's rendezvous that the piece is there: once per period, in few bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ HANDS = 3
 
 
 def rendezvous_place(topic: Topic) -> NodeId:
-    """Where on the circle the pieces of a topic are reported: to the first node from here on."""
+    """The place on the ring to which the pieces of a topic are reported: the first node from there on is the
+    rendezvous.
+    """
     return mix(topic)
 
 
@@ -45,7 +47,7 @@ class RendezvousLookup(LookupPurpose, frozen=True):
 
 
 class LeaderReports:
-    """Knows who answers for which stretch of the circle, and tells each what it should have."""
+    """Knows which rendezvous answers for which stretch of the ring, and tells each what it should have."""
 
     def __init__(
         self, context: NodeContext, ring: Ring, links: Links, labels: PieceLabels, ring_lookup: RingLookup
@@ -67,10 +69,10 @@ class LeaderReports:
             del self.owners[node]
         self._searched.clear()
         self._searching.clear()
-        self.report(everybody=True)
+        self.report(to_all=True)
 
-    def report(self, everybody: bool = False) -> None:
-        """Tell those whose pieces have changed, or everybody."""
+    def report(self, to_all: bool = False) -> None:
+        """Tell the rendezvous whose pieces have changed, or all of them."""
         self._labels.led_changed = False
         groups: dict[NodeId, list[Topic]] = {node: [] for node in self.owners}
         order = sorted(self.owners)
@@ -82,7 +84,7 @@ class LeaderReports:
             else:
                 groups.setdefault(owner, []).append(topic)
         for node, topics in groups.items():
-            self._tell(self.owners[node], topics, everybody)
+            self._tell(self.owners[node], topics, to_all)
 
     def _owner_of(self, place: NodeId, order: list[NodeId]) -> NodeId | None:
         """From the ring where it reaches that far, else from what rendezvous have said."""
@@ -106,7 +108,7 @@ class LeaderReports:
         return 0 < clockwise(first, place) <= clockwise(first, last)
 
     def _search(self, place: NodeId) -> None:
-        """A few at a time, each once a period; what is found may answer for places that are still to be looked for."""
+        """A few at a time, each once per period; what is found may answer for places still to be looked for."""
         if len(self._searching) < SEARCHES_AT_MOST and place not in self._searched:
             self._searched.add(place)
             self._searching.add(place)
@@ -118,13 +120,13 @@ class LeaderReports:
             self.owners.setdefault(successor.id, Owner(successor, (place - 1) & MASK))
             self.report()
 
-    def _tell(self, owner: Owner, topics: list[Topic], everybody: bool) -> None:
+    def _tell(self, owner: Owner, topics: list[Topic], to_all: bool) -> None:
         digest = sum(map(mix, topics)) & MASK
-        if owner.seen == digest and not (everybody and topics):
-            owner.silent += everybody
+        if owner.seen == digest and not (to_all and topics):
+            owner.silent += to_all
             return
         owner.short = owner.seen == digest
-        owner.silent += everybody
+        owner.silent += to_all
         self._out.send(owner.ref, PieceReport(self._peer_table.ref, digest, None if owner.short else tuple(topics)))
 
     def on_ack(self, sender: NodeId, message: PieceReportAck) -> None:

@@ -1,11 +1,11 @@
 """The rendezvous of a topic: hears of its pieces, and where there are two has them linked.
 
-No paper has this. The node whose place on the circle follows the topic's hash hears from the leader of each piece;
+No paper has this. The node whose place on the ring follows the topic's hash hears from the leader of each piece;
 reports expire. If it has two for a topic it asks both leaders, runs the greedy engine (Low-ODA) on all topics it
 answers for that are split, with the pieces as components, and proposes the links. It waits a random part of the
 period before that: a link that another rendezvous has made may have joined these pieces as well, and then
 their leaders say so. Leaders also tell the labels of their other topics that changed lately: where those differ the
-same link joins pieces of those topics too, so the engine counts them in, though nobody is linked for them alone.
+same link joins pieces of those topics too, so the engine counts them in, though no link is made for them alone.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class Rendezvous:
     def count_split(self) -> int:
         """Topics that are reported in several pieces now; those whose leader says no more are not among them."""
         now = self._clock.now
-        gone = {leader for leader, report in self.pieces.items() if report.until <= now}
-        return sum(len(leaders - gone) > 1 for leaders in self.leaders.values())
+        expired = {leader for leader, report in self.pieces.items() if report.until <= now}
+        return sum(len(leaders - expired) > 1 for leaders in self.leaders.values())
 
     def on_report(self, _: NodeId, message: PieceReport) -> None:
         """A leader's report: all of it, or that it is what it was."""
@@ -202,7 +202,7 @@ class Rendezvous:
         split = {topic for topic, leaders in led.items() if len(leaders) > 1}
         if split:
             self._have_linked(inquiry, split)
-            self._arm()  # to see whether that was enough: whoever leads no more says so
+            self._arm()  # to see whether that was enough: a node that leads no more says so
 
     def _have_linked(self, inquiry: Inquiry, split: set[Topic]) -> None:
         hands = _gather_hands(inquiry, split)

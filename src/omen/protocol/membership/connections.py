@@ -24,13 +24,13 @@ class Connections:
         self.told = Digest(context.peer_table.ref, 0, 0)
 
     def forget(self, node: NodeId) -> None:
-        """It is gone: so is the connection."""
+        """The peer has failed or left, and with it the connection."""
         if node in self._connected:
             self._connected.discard(node)
             self._out.disconnect(node)
 
     def keep(self) -> dict[NodeId, Ref]:
-        """To neighbours and all it knows on the circle: a spare one that is gone must not be taken for a successor."""
+        """To neighbours and all peers on the ring: one beyond L that has failed must not count as a successor."""
         refs = dict(self._ring.members)
         refs.update({node: link.ref for node, link in self._links.links.items()})
         for node in sorted(refs.keys() - self._connected):

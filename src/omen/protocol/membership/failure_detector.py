@@ -1,16 +1,16 @@
-"""Who is there? Heartbeats, questions through others, and a time of suspicion before a node counts as gone.
+"""The failure detector: heartbeats, direct and indirect probes, and a suspicion before a peer is declared failed.
 
-After SWIM (Das, Gupta, Motivala 2002) and Lifeguard (Dadgar, Phillips, Currey 2018). Every node sends a beat a period
-to those it is linked to or stands near on the circle, and they to it: nobody has to ask while all is well. One that is
-silent for longer than it usually is, is asked directly, then through others, then suspected; several who suspect it
-need less time. Whatever is heard of it meanwhile ends the suspicion. One that was declared gone and is not, is told so
-(`FailureNotice`) and begins another life.
+After SWIM (Das, Gupta, Motivala 2002) and Lifeguard (Dadgar, Phillips, Currey 2018). Every node sends one heartbeat
+per period to its neighbours and its peers on the ring, and they to it: no probe is needed while all is well. One that
+is silent for longer than it usually is, is asked directly, then through others, then suspected; several who suspect it
+need less time. Whatever is heard of it meanwhile ends the suspicion. One that was declared failed and has not, is told
+so (`FailureNotice`) and rejoins.
 
-Adaptive in two ways. To a slow peer: how long silence may last follows the gaps between its signs of life. To its own
-slowness: a node whose own timer came late, or whose suspicions turn out to be false, gives everybody more time.
+Adaptive in two ways. To a slow peer: how long silence may last follows the gaps between its messages. To its own
+slowness: a node whose own timer came late, or whose suspicions turn out to be false, gives every peer more time.
 
-Guarantee: a node that is gone is declared gone by everybody that watches it, after at most
-`longest_silence() + longest_suspicion()`. Cost while all is well: one beat a peer and a period, each way.
+Guarantee: a node that has failed is declared failed by every peer that watches it, after at most
+`longest_silence() + longest_suspicion()`. Cost while all is well: one heartbeat per peer and period, each way.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ProbeTimer(Timer, frozen=True):
 
 @dataclass(slots=True)
 class Peer:
-    """A node that is watched. `gap` and `deviation`: of its signs of life, smoothed as TCP smooths round trips."""
+    """A node that is watched. `gap` and `deviation`: between its messages, smoothed as TCP smooths round trips."""
 
     ref: Ref
     heard: Time
@@ -65,7 +65,7 @@ class Peer:
 
 
 class FailureDetector:
-    """`gone`: whom this node has just declared gone; the node takes them from there."""
+    """`failed`: the peers just declared failed; the node takes them from there."""
 
     def __init__(self, context: NodeContext) -> None:
         self._peer_table = context.peer_table
@@ -97,7 +97,7 @@ class FailureDetector:
         self._out.set_timer(HeartbeatTimer(), self._random.randrange(self._config.heartbeat_period))
 
     def watch(self, refs: Mapping[NodeId, Ref], now: Time) -> None:
-        """These, and nobody else. A newly watched node, or another life of one, is given time to be heard."""
+        """Watch these peers alone. A newly watched one, or another incarnation of one, is given time to be heard."""
         for node in [node for node in self.peers if node not in refs]:
             del self.peers[node]
         for node, ref in refs.items():
@@ -106,7 +106,7 @@ class FailureDetector:
                 self.peers[node] = Peer(ref, now, self._config.heartbeat_period, 0)
 
     def hear(self, node: NodeId, now: Time) -> None:
-        """Any message is a sign of life."""
+        """Any message refutes a suspicion."""
         peer = self.peers.get(node)
         if peer is None:
             return
@@ -130,7 +130,7 @@ class FailureDetector:
         peer.heartbeat = now
 
     def suspect(self, node: NodeId, now: Time) -> bool:
-        """Somebody says that this peer is gone: ask it now; whether it is watched here."""
+        """This peer is said to have failed: probe it now; whether it is watched here."""
         peer = self.peers.get(node)
         if peer is None:
             return False
@@ -150,7 +150,7 @@ class FailureDetector:
         late = self._ticked is not None and now - self._ticked > 2 * period
         self._ticked = now
         if late:
-            self._excuse_everybody(now)
+            self._excuse_all(now)
         elif self.health and not any(peer.state is PeerState.SUSPECTED for peer in self.peers.values()):
             self.health -= 1
         heartbeat = Heartbeat(self._peer_table.ref.incarnation)
@@ -160,8 +160,8 @@ class FailureDetector:
             if peer.state is PeerState.ALIVE and now - peer.heard > self._allowed_silence(peer):
                 self._ask(peer, now)
 
-    def _excuse_everybody(self, now: Time) -> None:
-        """This node itself stood still: that it heard nobody says nothing of them."""
+    def _excuse_all(self, now: Time) -> None:
+        """This node itself stood still: that it heard nothing says nothing of its peers."""
         self.health = min(self.health + 1, HEALTH_AT_MOST)
         for peer in self.peers.values():
             peer.heard, peer.state = now, PeerState.ALIVE
@@ -173,7 +173,7 @@ class FailureDetector:
         return min(usual, SILENT_PERIODS_AT_MOST * period)
 
     def longest_silence(self) -> Time:
-        """What passes at most before somebody who is gone is asked after, from the last sign of life on."""
+        """How long a failed peer may be silent at most, from its last message on, before it is probed."""
         return (SILENT_PERIODS_AT_MOST + 1) * self._config.heartbeat_period
 
     def longest_suspicion(self) -> Time:
@@ -228,7 +228,7 @@ class FailureDetector:
         self._out.send(message.asker, Pong(message.nonce, self._peer_table.ref))
 
     def on_indirect_ping(self, _: NodeId, message: IndirectPing) -> None:
-        """Ask for somebody else. If this node suspects the same, they confirm each other."""
+        """Probe for another node. If this node suspects the same peer, they confirm each other."""
         peer = self.peers.get(message.target.id)
         if peer is not None and peer.state is not PeerState.ALIVE:
             peer.suspecters.add(message.asker.id)
@@ -239,7 +239,7 @@ class FailureDetector:
         self._out.send(message.target, Ping(self._nonce, self._peer_table.ref))
 
     def on_pong(self, message: Pong, now: Time) -> bool:
-        """An answer, to this node or to one it asked for; whether anybody had asked."""
+        """An answer, to this node or to one it probed for; whether it was asked for."""
         relayed = self._relayed.pop(message.nonce, None)
         if relayed is not None:
             asker, nonce = relayed
@@ -253,5 +253,5 @@ class FailureDetector:
         return True
 
     def take_failed(self) -> Iterable[Ref]:
-        gone, self.failed = self.failed, []
-        return gone
+        failed, self.failed = self.failed, []
+        return failed

@@ -47,7 +47,7 @@ class Gossip:
 
     `rest` is how many intervals of T_wait pass until the next exchange. Alg. 3 has one in each; here a node whose views
     are all ready, and around which nothing has changed, doubles the time up to `LONGEST_REST` intervals, and goes back
-    to one as soon as a view needs others. Whoever is asked answers at once all the same.
+    to one as soon as a view needs others. A node that is asked answers at once all the same.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Gossip:
         return {DescriptorRequest: self.on_descriptor_request}
 
     def exchange(self) -> None:
-        """Once a round: shuffle, swap digests with a peer from ring or view, forget who is of no use."""
+        """Once per round: shuffle, swap digests with a peer from ring or view, forget peers of no use."""
         self._views.next_round()
         self._views.select_view()
         self._peer_sampling.shuffle()
@@ -114,7 +114,7 @@ class Gossip:
         return {ref.id: ref for ref in known}.values()
 
     def _look_around(self) -> None:
-        """Everybody of the view and on the ring, and their digests: anew only where something has changed."""
+        """All of the view and the ring, and their digests: anew only where something has changed."""
         stamp = (self._peer_table.version, self._views.version, self._ring.version, self._links.version)
         if stamp == self._kept_at and not self._config.global_view:
             return
@@ -135,7 +135,7 @@ class Gossip:
             return self._peer_table.known[view[self._random.randrange(len(view))]].digest.ref
         if ring:
             return ring[sorted(ring)[self._random.randrange(len(ring))]]
-        sample = sorted(self._peer_sampling.view)  # whoever has lost everybody near looks for others among the rest
+        sample = sorted(self._peer_sampling.view)  # a node that has lost all peers near it turns to the sample
         return self._peer_sampling.view[sample[self._random.randrange(len(sample))]][0] if sample else None
 
     def _buffer(self) -> tuple[Digest, ...]:
@@ -157,7 +157,7 @@ class Gossip:
         self._give(reply_to, message.want)
 
     def _look_through(self, digests: Iterable[Digest]) -> Generator[Finding, None, list[NodeId]]:
-        """Meet whoever stands near; whose descriptors to ask for.
+        """Meet the nodes that stand near; whose descriptors to ask for.
 
         A digest that was of no use is passed over when it comes again, until ring, links or curiosity have changed.
         """
@@ -242,7 +242,7 @@ class Gossip:
 
 
 def _is_worth_asking(one: Digest, other: Digest) -> bool:
-    """Whether a digest tells of another life, other topics, or several changes of links."""
+    """Whether a digest tells of another incarnation, other topics, or several changes of links."""
     if one.ref.incarnation != other.ref.incarnation:
         return one.ref.incarnation > other.ref.incarnation
     return one.topics_version > other.topics_version or one.links_version >= other.links_version + LINKS_BEHIND

@@ -22,7 +22,7 @@ class PeerSampling:
         return {Shuffle: self.on_shuffle, ShuffleReply: self.on_reply}
 
     def add(self, ref: Ref) -> None:
-        """Take a node in, where there is room or it replaces its own former life."""
+        """Take a node in, where there is room or it replaces its own former incarnation."""
         if ref.id == self._peer_table.id or self._peer_table.is_declared_failed(ref):
             return
         present = self.view.get(ref.id)
@@ -36,7 +36,7 @@ class PeerSampling:
         self.view.pop(node, None)
 
     def shuffle(self) -> None:
-        """Once a round: swap a few entries with the one not heard of for longest."""
+        """Once per round: swap a few entries with the one not heard of for longest."""
         if not self.view:
             return
         self.view = {node: (ref, age + 1) for node, (ref, age) in self.view.items()}
@@ -65,7 +65,7 @@ class PeerSampling:
 
     def _merge(self, entries: tuple[tuple[Ref, int], ...], given_away: list[NodeId]) -> None:
         """New entries fill empty places first, then those of entries that were given away."""
-        spare = list(given_away)
+        replaceable = list(given_away)
         for ref, age in entries[: self._config.shuffle_size]:
             if ref.id == self._peer_table.id or self._peer_table.is_declared_failed(ref):
                 continue
@@ -75,9 +75,9 @@ class PeerSampling:
                     self.view[ref.id] = (ref, age)
                 continue
             if len(self.view) >= self._config.sample_size:
-                while spare and spare[-1] not in self.view:
-                    spare.pop()
-                if not spare:
+                while replaceable and replaceable[-1] not in self.view:
+                    replaceable.pop()
+                if not replaceable:
                     continue
-                del self.view[spare.pop()]
+                del self.view[replaceable.pop()]
             self.view[ref.id] = (ref, age)

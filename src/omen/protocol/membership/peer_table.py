@@ -1,4 +1,9 @@
-"""What a node knows of others: descriptors by place, and the names of the dead."""
+"""What a node knows of others: descriptors by place on the ring, and tombstones of incarnations that have ended.
+
+`Registry` is the global view of OMen-G (omen 6.1), shared by all nodes of a driver. It is impractical, and there for
+comparison alone: what differs from OMen is what a node knows of others when it chooses backups, never what it does
+with that.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 
 
 class PeerTable:
-    """Bounded by `retain`: each round whoever is of no use to any part of the node is forgotten.
+    """Bounded by `retain`: each round the peers that are of no use to any part of the node are forgotten.
 
     `version` counts the changes of `known`, for those who keep something made from it.
     """
@@ -41,12 +46,12 @@ class PeerTable:
         return self.me.digest.ref
 
     def is_declared_failed(self, ref: Ref) -> bool:
-        """Whether this life of the node is known to have ended."""
-        buried = self.tombstones.get(ref.id)
-        return buried is not None and ref.incarnation <= buried[0]
+        """Whether this incarnation of the node is known to have ended."""
+        ended = self.tombstones.get(ref.id)
+        return ended is not None and ref.incarnation <= ended[0]
 
     def declare_failed(self, node: NodeId, incarnation: int, now: Time) -> None:
-        """Remember that this life of a node has ended, and forget what was known of it."""
+        """Remember that this incarnation of a node has ended, and forget what was known of it."""
         before = self.tombstones.get(node)
         if before is None or before[0] < incarnation:
             self.tombstones[node] = (incarnation, now + self._tombstone_life)
@@ -90,7 +95,7 @@ class PeerTable:
         return self.me if node == self.id else self.known.get(node)
 
     def retain(self, useful: Iterable[NodeId]) -> None:
-        """Forget everybody else."""
+        """Forget all other peers."""
         keep = set(useful)
         for node in [node for node in self.known if node not in keep]:
             self.forget(node)
@@ -103,16 +108,16 @@ def topic_set(topics: tuple[Topic, ...]) -> frozenset[Topic]:
 
 
 def is_newer(one: Digest, other: Digest) -> bool:
-    """Whether `one` describes a later state than `other`, life first, then topics or links."""
+    """Whether `one` describes a later state than `other`: incarnation first, then topics or links."""
     if one.ref.incarnation != other.ref.incarnation:
         return one.ref.incarnation > other.ref.incarnation
     return one.topics_version > other.topics_version or one.links_version > other.links_version
 
 
 class Registry:
-    """`known`: the last descriptor of everybody who ever was there. `topic_sets`: the topics of those who are.
+    """`known`: the last descriptor of every node that ever was there. `topic_sets`: the topics of those that are.
 
-    `log`: who came, went, or wants other topics, in that order.
+    `log`: which nodes joined, ended, or want other topics, in that order.
     """
 
     def __init__(self) -> None:
@@ -130,13 +135,13 @@ class Registry:
             self.log.append(node)
 
     def withdraw(self, node: NodeId) -> None:
-        """A node is gone. How it was last stays: whoever mends has to know."""
+        """A node has failed or left. Its last descriptor stays: the coordinator of its repair has to know it."""
         if self.topic_sets.pop(node, None) is not None:
             self.log.append(node)
 
 
 class SharedPeerTable(PeerTable):
-    """A node's book that holds what the registry holds. Only the tombstones are its own."""
+    """A peer table that holds what the registry holds. Only the tombstones are its own."""
 
     def __init__(
         self,
@@ -156,7 +161,7 @@ class SharedPeerTable(PeerTable):
         self._registry.publish(me)
 
     def topics_of(self, node: NodeId) -> frozenset[Topic]:
-        """Also of those who are gone: the topics their loss is about."""
+        """Also of those that have failed or left: the topics their loss is about."""
         if node == self.id or node in self.topic_sets:
             return super().topics_of(node)
         known = self.known.get(node)

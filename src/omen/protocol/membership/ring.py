@@ -1,4 +1,6 @@
-"""The circle as one node sees it: L predecessors and L successors (omen 3.3), found by T-Man on ring distance."""
+"""The identifier ring as one node sees it: L predecessors and L successors (omen 3.3), found by T-Man on ring
+distance.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ SPARE = 2  # kept beyond L on either side, so that a loss is filled at once
 
 
 def place_of(name: str) -> NodeId:
-    """Where a name stands on the circle."""
+    """The place of a name on the ring."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
 
 
@@ -66,7 +68,9 @@ class Ring:
         return True
 
     def reaches(self, node: NodeId) -> bool:
-        """Whether a node stands near enough to be of interest: cheap, for it is asked of everybody gossip names."""
+        """Whether a node stands near enough to be of interest: cheap, for it is asked of every node that gossip
+        names.
+        """
         ahead = (node - self._me) % SPACE
         return ahead <= self._reach_ahead or SPACE - ahead <= self._reach_behind
 
@@ -99,7 +103,7 @@ class Ring:
         return between < self._config.resilience
 
     def nearest_successor_of(self, place: NodeId) -> NodeId:
-        """Of all this node knows on the circle, itself included, the first after a place."""
+        """Of all nodes known here on the ring, this one included, the first after a place."""
         me = self._peer_table.id
         others = (member for member in (*self.members, me) if member != place)
         return min(others, key=lambda member: clockwise(place, member), default=me)

@@ -48,7 +48,7 @@ class Lookup:
 
 
 class RingLookup:
-    """Runs lookups; where no peer answers, nobody is met."""
+    """Runs lookups; where no peer answers, none is met."""
 
     def __init__(self, context: NodeContext) -> None:
         self._peer_table = context.peer_table

@@ -10,15 +10,15 @@ NUMBER_AT_MOST = 1 << 48  # versions and counts: far from where a sum would no l
 INCARNATION_AT_MOST = (1 << 32) - 1  # as much room as a publication has for it
 
 Place = Annotated[int, msgspec.Meta(ge=0)]
-"""A node's or a topic's place on the circle; the wire form ends at 64 bits."""
+"""A node's or a topic's place on the ring; the wire form ends at 64 bits."""
 Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_AT_MOST)]
 Incarnation = Annotated[int, msgspec.Meta(ge=0, le=INCARNATION_AT_MOST)]
-"""Which life of a node: a count of its starts, or the second of its start."""
+"""Which incarnation of a node: a count of its starts, or the second of its start."""
 Text = Annotated[str, msgspec.Meta(max_length=256)]
 
 
 class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How to reach a node, and which of its lives is meant."""
+    """How to reach a node, and which of its incarnations is meant."""
 
     id: Place
     incarnation: Incarnation
@@ -42,7 +42,7 @@ class Descriptor(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class EventId(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
-    """A simple churn event (omen 5): which node, in which life, did what."""
+    """A simple churn event (omen 5): which node, in which incarnation, did what."""
 
     node: Place
     incarnation: Incarnation

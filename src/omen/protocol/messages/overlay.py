@@ -7,42 +7,8 @@ from typing import Any
 import msgspec
 
 from omen.protocol.messages.base import Descriptor, Digest, EventId, Incarnation, Message, Number, Place, Ref
-from omen.protocol.messages.upkeep import (
-    FailureNotice,
-    Heartbeat,
-    IndirectPing,
-    LabelBuckets,
-    LabelDigest,
-    LabelUpdate,
-    PieceQuery,
-    PieceReply,
-    PieceReport,
-    PieceReportAck,
-    Ping,
-    Pong,
-    Refutation,
-)
 
-__all__ = [
-    "Descriptor",
-    "Digest",
-    "EventId",
-    "FailureNotice",
-    "Heartbeat",
-    "IndirectPing",
-    "LabelBuckets",
-    "LabelDigest",
-    "LabelUpdate",
-    "Message",
-    "PieceQuery",
-    "PieceReply",
-    "PieceReport",
-    "PieceReportAck",
-    "Ping",
-    "Pong",
-    "Ref",
-    "Refutation",
-]
+__all__ = ["Descriptor", "Digest", "EventId", "Message", "Ref"]
 
 
 class Shuffle(Message, frozen=True, array_like=True, tag=1):
@@ -71,7 +37,7 @@ class DescriptorRequest(Message, frozen=True, array_like=True, tag=5):
 
 
 class Locate(Message, frozen=True, array_like=True, tag=6):
-    """Who follows this place on the circle?"""
+    """Which node follows this place on the ring?"""
 
     asker: Ref
     nonce: Number
@@ -125,7 +91,7 @@ class LossReportAck(Message, frozen=True, array_like=True, tag=21):
 class ShadowQuery(Message, frozen=True, array_like=True, tag=22):
     """The coordinator asks a member of the shadow set what it and its neighbours have of these topics.
 
-    `lost` are gone; `fading` still are there, but about to leave or to give these topics up.
+    `lost` have failed; `fading` are still there, but about to leave or to give these topics up.
     """
 
     asker: Ref
@@ -140,7 +106,7 @@ class ShadowReply(Message, frozen=True, array_like=True, tag=23):
     """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a loss.
 
     `unsettled`: those of `mine` in which this node waits to be linked itself. `leaving`: do not count on it.
-    `spare`: the neighbours this node might do without, as far as it can tell alone.
+    `prunable`: the neighbours this node might do without, as far as it can tell alone.
     """
 
     event: EventId
@@ -153,7 +119,7 @@ class ShadowReply(Message, frozen=True, array_like=True, tag=23):
     links: tuple[tuple[Place, bytes], ...]
     former: bool
     leaving: bool
-    spare: tuple[Place, ...] = ()
+    prunable: tuple[Place, ...] = ()
 
 
 class LinkedLossQuery(Message, frozen=True, array_like=True, tag=24):
@@ -194,7 +160,7 @@ class LinkConfirmed(Message, frozen=True, array_like=True, tag=27):
 
 
 class Handled(Message, frozen=True, array_like=True, tag=28):
-    """`mended`: the former neighbours that were heard, for those who would take over if another one turned up."""
+    """`repaired`: the former neighbours that were heard, for those that would take over if another one turned up."""
 
     event: EventId
     repaired: tuple[Ref, ...] = ()
@@ -210,7 +176,9 @@ class RepairRequest(Message, frozen=True, array_like=True, tag=30):
 
 
 class RingWalk(Message, frozen=True, array_like=True, tag=31):
-    """Walks the circle in steps of L for subscribers nobody nearer knows; each node met speaks for L predecessors."""
+    """Walks the ring in steps of L for subscribers that no nearer node knows; each node met speaks for L
+    predecessors.
+    """
 
     event: EventId
     origin: Ref
@@ -225,7 +193,7 @@ class RingWalkReply(Message, frozen=True, array_like=True, tag=32):
 
 
 class Leaving(Message, frozen=True, array_like=True, tag=33):
-    """`handled`: the gap has been mended already."""
+    """`handled`: the gap is repaired already."""
 
     ref: Ref
     handled: bool
@@ -257,7 +225,7 @@ class PathProbe(Message, frozen=True, array_like=True, tag=52):
 
 
 class PathReply(Message, frozen=True, array_like=True, tag=53):
-    """Goes back the way a probe came: whoever passes it on keeps the links of that way for a while."""
+    """Goes back the way a probe came: the nodes that pass it on keep the links of that path for a while."""
 
     origin: Place
     target: Place
@@ -288,6 +256,102 @@ class PruneDone(Message, frozen=True, array_like=True, tag=56):
 
     nonce: Number
     kept: bool
+
+
+class Ping(Message, frozen=True, array_like=True, tag=34):
+    """A direct probe. `asker` hears the answer: the sender, or the node it probes for."""
+
+    nonce: Number
+    asker: Ref
+
+
+class Pong(Message, frozen=True, array_like=True, tag=35):
+    nonce: Number
+    me: Ref
+
+
+class Heartbeat(Message, frozen=True, array_like=True, tag=36):
+    """I am here, in this incarnation."""
+
+    incarnation: Incarnation
+
+
+class IndirectPing(Message, frozen=True, array_like=True, tag=37):
+    """Probe `target` for me: I do not hear it, and suspect it."""
+
+    nonce: Number
+    asker: Ref
+    target: Ref
+
+
+class FailureNotice(Message, frozen=True, array_like=True, tag=38):
+    """I have declared this incarnation of you failed. `final`: its repair is under way, so rejoin if you are there."""
+
+    me: Ref
+    incarnation: Incarnation
+    final: bool
+
+
+class Refutation(Message, frozen=True, array_like=True, tag=39):
+    """I am there, in this incarnation: to a peer that has declared me failed."""
+
+    me: Ref
+
+
+class LabelDigest(Message, frozen=True, array_like=True, tag=60):
+    """One per link and period: a digest of the labels of all topics we share, and what topics I have by version."""
+
+    digest: Place
+    incarnation: Incarnation
+    topics_version: Number
+
+
+class LabelBuckets(Message, frozen=True, array_like=True, tag=61):
+    """Our digests differ and we share many topics: a digest for each bucket of them, to see where."""
+
+    digests: tuple[Place, ...]
+
+
+class LabelUpdate(Message, frozen=True, array_like=True, tag=62):
+    """The piece I am in, by topic: (sequence, leader, topics)."""
+
+    pieces: tuple[tuple[Number, Place, tuple[Place, ...]], ...]
+
+
+class PieceReport(Message, frozen=True, array_like=True, tag=63):
+    """A leader to a rendezvous: these are the pieces I lead. Without `topics`: the same as before, if you agree."""
+
+    me: Ref
+    digest: Place
+    topics: tuple[Place, ...] | None
+
+
+class PieceReportAck(Message, frozen=True, array_like=True, tag=64):
+    """A rendezvous to a leader. `digest`: of what it has now. It answers for the places after `start` up to its own."""
+
+    me: Ref
+    digest: Place
+    start: Place
+
+
+class PieceQuery(Message, frozen=True, array_like=True, tag=65):
+    """A rendezvous sees two pieces of these topics: do you still lead one?"""
+
+    asker: Ref
+    nonce: Number
+    topics: tuple[Place, ...]
+
+
+class PieceReply(Message, frozen=True, array_like=True, tag=66):
+    """`led`: bits over the topics asked. `near`: other topics of mine whose pieces changed lately, with a hash of the
+    label. `hands`: members of these pieces to link through, (who, degree, bits over the topics asked and those near).
+    """
+
+    me: Ref
+    nonce: Number
+    led: bytes
+    near: tuple[tuple[Place, Place], ...]
+    hands: tuple[tuple[Ref, Number, bytes], ...]
 
 
 AnyMessage = (
@@ -337,6 +401,10 @@ AnyMessage = (
     | PieceQuery
     | PieceReply
 )
+
+FAILURE_DETECTION = ("Ping", "Pong", "Heartbeat", "IndirectPing", "FailureNotice", "Refutation")
+AUDIT = ("LabelDigest", "LabelBuckets", "LabelUpdate", "PieceReport", "PieceReportAck", "PieceQuery", "PieceReply")
+"""Kinds that are counted apart: those of the failure detector and those of the audit."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(AnyMessage)

@@ -102,15 +102,17 @@ RULES: dict[str, _Rule] = {
 
 
 def members_for_join(
-    context: NodeContext, newcomer: NodeId, topics: Set[Topic], gone: Set[NodeId]
+    context: NodeContext, newcomer: NodeId, topics: Set[Topic], unavailable: Set[NodeId]
 ) -> dict[NodeId, Ref]:
-    """The paper's S for a join, less the newcomer (omen 3.2). Covered at least once, or nobody could be linked to.
+    """The paper's S for a join, less the newcomer (omen 3.2). Covered at least once, or there were no node to link to.
 
-    `gone`: those that did not answer before.
+    `unavailable`: nodes that did not answer before.
     """
     peer_table, config = context.peer_table, context.config
-    candidates = {node: has for node, has in peer_table.topic_sets.items() if node != newcomer and node not in gone}
-    if peer_table.id not in gone:
+    candidates = {
+        node: has for node, has in peer_table.topic_sets.items() if node != newcomer and node not in unavailable
+    }
+    if peer_table.id not in unavailable:
         candidates[peer_table.id] = frozenset(peer_table.me.topics)
     known = {node: descriptor for node in candidates if (descriptor := peer_table.get(node)) is not None}
     weights = {node: len(known[node].neighbours) if node in known else 0 for node in candidates}

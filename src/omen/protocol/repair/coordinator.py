@@ -1,4 +1,4 @@
-"""Who mends what, when, and who takes over (omen Algs. 5 and 6)."""
+"""Which node repairs what, when, and which takes over (omen Algs. 5 and 6)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class StandbyTimer(Timer, frozen=True):
 
 
 class Coordinator:
-    """Decides which events are this node's to handle, hands them to the repairer one by one, and tells who waits."""
+    """Decides which events are this node's to handle, repairs them one by one, and tells the nodes that wait."""
 
     def __init__(self, context: NodeContext, ring: Ring, views: Views, ring_lookup: RingLookup) -> None:
         self._peer_table = context.peer_table
@@ -77,15 +77,15 @@ class Coordinator:
 
     def pinned(self) -> list[NodeId]:
         """Lost nodes whose backups must be kept until their event is handled."""
-        return [event.node for event in self.event_queue.cases if event.kind == "leave"]
+        return [event.node for event in self.event_queue.pending if event.kind == "leave"]
 
     def on_loss(self, descriptor: Descriptor, backups: list[Ref]) -> None:
-        """A predecessor went; this is all that was kept for it."""
+        """A predecessor has failed; this is all that was kept for it."""
         ref = descriptor.digest.ref
         event = EventId(ref.id, ref.incarnation, "leave")
         if event in self.event_queue.handled:
             return
-        loss = self.event_queue.case(event).loss
+        loss = self.event_queue.get(event).loss
         loss.topics.update(descriptor.topics)
         loss.neighbours.update({other.id: other for other in descriptor.neighbours})
         loss.backups.update({other.id: other for other in backups})
@@ -138,25 +138,25 @@ class Coordinator:
                 assert_never(outcome)
 
     def on_request(self, message: RepairRequest) -> None:
-        """A live node asks: link me (join, add), or mend the topics I gave up (drop), or the gap I leave (leave)."""
+        """A live node asks: link me (join, add), or repair the topics I give up (drop), or the gap I leave (leave)."""
         event = message.event
         ref = message.descriptor.digest.ref
         if event in self.event_queue.handled:
             self._out.send(ref, Handled(event, tuple(self.event_queue.handled[event].values())))
             return
-        case = self.event_queue.case(event)
-        case.client = ref
+        pending = self.event_queue.get(event)
+        pending.client = ref
         if event.kind in ("join", "add"):
-            case.centre = message.descriptor
-            case.loss.topics.update(message.added)
+            pending.centre = message.descriptor
+            pending.loss.topics.update(message.added)
         else:
-            case.loss.topics.update(message.dropped)
-            case.loss.neighbours.update({other.id: other for other in message.descriptor.neighbours})
-            case.loss.backups.update({other.id: other for other in self._views.backups_of(event.node)})
+            pending.loss.topics.update(message.dropped)
+            pending.loss.neighbours.update({other.id: other for other in message.descriptor.neighbours})
+            pending.loss.backups.update({other.id: other for other in self._views.backups_of(event.node)})
         self._enqueue(event)
 
     def on_report(self, _: NodeId, message: LossReport) -> None:
-        """A former neighbour of a lost node names itself: pass it on, or take it in."""
+        """A former neighbour reports a loss: pass the report on, or take it in."""
         event, reporter = message.event, message.reporter
         nearest = self._ring.nearest_successor_of(event.node)
         if nearest != self._peer_table.id:
@@ -169,11 +169,11 @@ class Coordinator:
                 self._out.send(reporter, Handled(event))
                 return
             del self.event_queue.handled[event]
-        case = self.event_queue.case(event)
-        case.loss.neighbours.update(repaired or {})
-        case.reporters[reporter.id] = reporter
-        case.loss.topics.update(message.topics)
-        case.loss.neighbours[reporter.id] = reporter
+        pending = self.event_queue.get(event)
+        pending.loss.neighbours.update(repaired or {})
+        pending.reporters[reporter.id] = reporter
+        pending.loss.topics.update(message.topics)
+        pending.loss.neighbours[reporter.id] = reporter
         repair = self.repair
         if repair is not None and event.node in repair.losses and repair.losses[event.node].event == event:
             if reporter.id not in repair.answers:
@@ -181,13 +181,13 @@ class Coordinator:
         elif self._is_over(event):
             self._enqueue(event)
         else:
-            # Somebody has given up its link to a node that is there, as far as known here: let it begin another life.
+            # The reporter has given up its link to a node that is there, as far as known here: let that one rejoin.
             member = self._ring.members[event.node]
             self._out.send(member, FailureNotice(self._peer_table.ref, event.incarnation, final=True))
             self._stand_by(event)
 
     def _is_over(self, event: EventId) -> bool:
-        """Whether the life an event is about has ended, as far as known here."""
+        """Whether the incarnation an event is about has ended, as far as known here."""
         member = self._ring.members.get(event.node)
         return member is None or member.incarnation > event.incarnation
 
@@ -198,17 +198,17 @@ class Coordinator:
         if repaired is not None:
             self._out.send(sender, LinkedLossReply(other, linked, True, True, tuple(repaired.values()), ()))
             return
-        known = linked in self.event_queue.cases
+        known = linked in self.event_queue.pending
         ours_leads = linked < other
-        case = self.event_queue.case(linked)
+        pending = self.event_queue.get(linked)
         descriptor = self._peer_table.known.get(linked.node)
         if descriptor is not None:
-            case.loss.topics.update(descriptor.topics)
-            case.loss.neighbours.update({ref.id: ref for ref in descriptor.neighbours})
-        neighbours, topics = tuple(case.loss.neighbours.values()), tuple(sorted(case.loss.topics))
+            pending.loss.topics.update(descriptor.topics)
+            pending.loss.neighbours.update({ref.id: ref for ref in descriptor.neighbours})
+        neighbours, topics = tuple(pending.loss.neighbours.values()), tuple(sorted(pending.loss.topics))
         self._out.send(sender, LinkedLossReply(other, linked, known, not ours_leads, neighbours, topics))
         if ours_leads:
-            foreign = self.event_queue.case(other)
+            foreign = self.event_queue.get(other)
             foreign.loss.topics.update(message.topics)
             foreign.loss.neighbours.update({ref.id: ref for ref in message.neighbours})
             foreign.inquirers[sender.id] = sender
@@ -218,30 +218,30 @@ class Coordinator:
             self._stand_by(linked)
 
     def _lead(self, linked: EventId, foreign: Loss) -> None:
-        """Mend both as one event: now, if ours is under way, else when its turn comes."""
+        """Repair both as one event: now, if ours is under way, else when its turn comes."""
         repair = self.repair
         if repair is not None and linked.node in repair.losses:
             self._conclude(self._repairer.take_in(foreign))
             return
-        ours = self.event_queue.case(linked).loss
+        ours = self.event_queue.get(linked).loss
         ours.neighbours.setdefault(foreign.event.node, Ref(foreign.event.node, foreign.event.incarnation, ""))
         if linked not in self.event_queue.standby:
             self._enqueue(linked)
 
     def on_handled(self, event: EventId, repaired: tuple[Ref, ...]) -> None:
-        """v.gcChurnEvent: somebody did it; unless it falls to this node and former neighbours were left out."""
-        case = self.event_queue.cases.get(event)
-        if case is not None and self._is_left_over(event, case, repaired):
-            self.event_queue.case(event).loss.neighbours.update({ref.id: ref for ref in repaired})
+        """v.gcChurnEvent: it is done; unless it falls to this node and former neighbours were left out."""
+        pending = self.event_queue.pending.get(event)
+        if pending is not None and self._is_left_over(event, pending, repaired):
+            self.event_queue.get(event).loss.neighbours.update({ref.id: ref for ref in repaired})
             repair = self.repair
             if repair is not None and event.node in repair.losses:
                 self._conclude(
-                    self._repairer.take_in(Loss(event, set(case.loss.topics), {ref.id: ref for ref in repaired}))
+                    self._repairer.take_in(Loss(event, set(pending.loss.topics), {ref.id: ref for ref in repaired}))
                 )
             return
         self.event_queue.collect(event, repaired)
-        if case is not None:
-            for ref in case.inquirers.values():
+        if pending is not None:
+            for ref in pending.inquirers.values():
                 self._out.send(ref, Handled(event, repaired))
         repair = self.repair
         if repair is not None and repair.event == event:
@@ -262,41 +262,41 @@ class Coordinator:
             if event.kind != "leave" or self._ring.is_in_pred_range(event.node):
                 self._enqueue(event)
             else:
-                self.event_queue.cases.pop(event, None)
+                self.event_queue.pending.pop(event, None)
 
     def process_exe_q(self) -> None:
         """Take the event waiting longest, unless one is under way (Alg. 5)."""
         while self.repair is None and self.event_queue.exe_q:
             event = self.event_queue.take()
-            case = self.event_queue.cases.get(event)
+            pending = self.event_queue.pending.get(event)
             if (
-                case is not None
-                and case.centre is not None
-                and self._peer_table.is_declared_failed(case.centre.digest.ref)
+                pending is not None
+                and pending.centre is not None
+                and self._peer_table.is_declared_failed(pending.centre.digest.ref)
             ):
-                del self.event_queue.cases[event]
-            elif case is not None:
-                self._conclude(self._repairer.begin(event, case))
+                del self.event_queue.pending[event]
+            elif pending is not None:
+                self._conclude(self._repairer.begin(event, pending))
         if self.repair is None:
-            for event in [event for event in self.event_queue.cases if event not in self.event_queue.standby]:
-                self._stand_by(event)  # what was to be mended along with another event, and was not
+            for event in [event for event in self.event_queue.pending if event not in self.event_queue.standby]:
+                self._stand_by(event)  # what was to be repaired along with another event, and was not
 
     def _finish(self, repair: Repair) -> None:
-        """Alg. 5 line 6: tell the successor range of each node concerned, and whoever waits for the news."""
+        """Alg. 5 line 6: tell the successor range of each node concerned, and all that wait for the news."""
         events = sorted({repair.event, *(loss.event for loss in repair.losses.values() if loss.known)})
         repaired = tuple(repair.members[node] for node in sorted(repair.former) if node in repair.answers)
         for event in events:
-            case = self.event_queue.cases.get(event)
+            pending = self.event_queue.pending.get(event)
             told = {
                 node: self._ring.members[node]
                 for node in self._ring.succ_range(event.node)
                 if node != self._peer_table.id
             }
-            if case is not None:
-                told.update(case.inquirers)
-                if case.client is not None:
-                    told[case.client.id] = case.client
-            if event.kind == "leave" and (case is None or case.client is None):
+            if pending is not None:
+                told.update(pending.inquirers)
+                if pending.client is not None:
+                    told[pending.client.id] = pending.client
+            if event.kind == "leave" and (pending is None or pending.client is None):
                 self._renew_if_there(event)
             done = Handled(event, repaired)
             for node in sorted(told):
@@ -306,19 +306,19 @@ class Coordinator:
                 self._out.send(waiting[node], Handled(event))
             self.event_queue.collect(event, repaired)
         self._out.notify(RepairFinished(repair.event, tuple(repair.made), len(repair.members), tuple(events)))
-        for one, other in repair.spare_pairs(self._config.redundant_removals):
+        for one, other in repair.prunable_pairs(self._config.redundant_removals):
             if one in repair.members:
                 self._out.send(repair.members[one], PruneHint(self._peer_table.ref, repair.attempt, other))
         self.process_exe_q()
 
     def _renew_if_there(self, event: EventId) -> None:
-        """A loss was mended, and the node has given a sign of life meanwhile: its neighbours have given it up."""
+        """A loss was repaired, and the node has been heard from meanwhile: its neighbours have given it up."""
         member = self._ring.members.get(event.node)
         if member is not None and member.incarnation == event.incarnation:
             self._out.send(member, FailureNotice(self._peer_table.ref, event.incarnation, final=True))
 
     def _leave_to_another(self, event: EventId) -> None:
-        """The repair is somebody else's to do: watch that it gets done."""
+        """The repair is another coordinator's to do: watch that it gets done."""
         self._stand_by(event)
         self.process_exe_q()
 
@@ -329,17 +329,20 @@ class Coordinator:
         self.process_exe_q()
 
     def _abandon(self, event: EventId) -> None:
-        """Whoever asked for this repair does not answer: it asks again, if it is still there."""
-        self.event_queue.cases.pop(event, None)
+        """The node that asked for this repair does not answer: it asks again, if it is still there."""
+        self.event_queue.pending.pop(event, None)
         self.process_exe_q()
 
-    def _is_left_over(self, event: EventId, case: PendingEvent, repaired: tuple[Ref, ...]) -> bool:
-        """Whether another has handled a loss without some former neighbour, and this node is to make up for it."""
-        if case.centre is not None or not self._ring.is_coordinator(event.node):
+    def _is_left_over(self, event: EventId, pending: PendingEvent, repaired: tuple[Ref, ...]) -> bool:
+        """Whether another coordinator has handled a loss without some former neighbour, and this node is to make up
+        for it.
+        """
+        if pending.centre is not None or not self._ring.is_coordinator(event.node):
             return False
         heard = {ref.id for ref in repaired}
         return any(
-            node not in heard and not self._peer_table.is_declared_failed(ref) for node, ref in case.reporters.items()
+            node not in heard and not self._peer_table.is_declared_failed(ref)
+            for node, ref in pending.reporters.items()
         )
 
     def _enqueue(self, event: EventId) -> None:

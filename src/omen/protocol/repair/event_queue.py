@@ -1,4 +1,4 @@
-"""The events a node knows of and has not seen handled: what is queued, what it stands by for, what it knows of each."""
+"""The event queue (exeQ) and the standby list (standbyL) of omen Alg. 5, and what is known of each event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HANDLED_AT_MOST = 256
 
 @dataclass(slots=True)
 class PendingEvent:
-    """Everything gathered about an event, whoever ends up handling it."""
+    """All that is known of an event, whichever node ends up handling it."""
 
     loss: Loss
     centre: Descriptor | None = None
@@ -24,29 +24,33 @@ class PendingEvent:
 
 
 class EventQueue:
-    """`exe_q`: to be handled here. `standby`: by someone else, and whom (Alg. 5). `cases`: in the order heard of."""
+    """`exe_q`: to be handled here. `standby`: by another node, and by which (Alg. 5). `pending`: in the order heard
+    of.
+    """
 
     def __init__(self) -> None:
         self.exe_q: list[EventId] = []
         self.standby: dict[EventId, NodeId] = {}
-        self.cases: dict[EventId, PendingEvent] = {}
+        self.pending: dict[EventId, PendingEvent] = {}
         self.handled: dict[EventId, dict[NodeId, Ref]] = {}
 
-    def case(self, event: EventId) -> PendingEvent:
+    def get(self, event: EventId) -> PendingEvent:
         """What is known of an event, from nothing on."""
-        return self.cases.setdefault(event, PendingEvent(Loss(event)))
+        return self.pending.setdefault(event, PendingEvent(Loss(event)))
 
     def take(self) -> EventId:
-        """The queued event known here for longest: exeQ is ordered by local time, whoever was to handle it before."""
+        """The queued event known here for longest: exeQ is ordered by local time, whichever node was to handle it
+        before.
+        """
         queued = set(self.exe_q)
-        oldest = next((event for event in self.cases if event in queued), self.exe_q[0])
+        oldest = next((event for event in self.pending if event in queued), self.exe_q[0])
         self.exe_q.remove(oldest)
         return oldest
 
     def collect(self, event: EventId, repaired: Iterable[Ref]) -> None:
         """The event is handled, these former neighbours heard: forget all but that, and that in time (gcChurnEvent)."""
         self.standby.pop(event, None)
-        self.cases.pop(event, None)
+        self.pending.pop(event, None)
         if event in self.exe_q:
             self.exe_q.remove(event)
         self.remember(event, repaired)

@@ -2,15 +2,16 @@
 
 Not in the paper, which accepts redundant links (omen 3.3): a repair sees only the surroundings of its shadow set, and
 joins pieces that are connected further off. With each finished repair the coordinator names a few links inside the
-shadow set that either end could do without as far as it sees (`PruneHint`). One end sends probes from node to node through
-the topics the two share; where one arrives, a trail goes back the way it came, and whoever passes it on keeps those
-links for a while. With a trail for every topic both ends stop counting on the link, and only then is it taken down.
+shadow set that either end could do without as far as it sees (`PruneHint`). One end sends probes from node to node
+through the topics the two share; where one arrives, a trail goes back the way it came, and the nodes that pass it on
+keep those links for a while. With a trail for every topic both ends stop counting on the link, and only then is it
+taken down.
 
 Nothing else may count on the link meanwhile. A link that a trail keeps is not taken down. A node that told a
-coordinator of its links (`ShadowReply`) lets none go for a while, unless it is for that coordinator, whose repair is done;
-and a link that fades is in no answer. So of two removals that lean on each other both give up, and a repair under way
-never loses a link that it saw. Cost: a probe visits each subscriber of the shared topics within HOPS links at most once
-a topic.
+coordinator of its links (`ShadowReply`) lets none go for a while, unless it is for that coordinator, whose repair is
+done; and a link that fades is in no answer. So of two removals that lean on each other both give up, and a repair
+under way never loses a link that it saw. Cost: a probe visits each subscriber of the shared topics within HOPS links
+at most once a topic.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PROBES_AT_MOST = 64
 REMEMBERED_AT_MOST = 256
 
 Counted = tuple[NodeId, int, int]
-"""A question of a coordinator: who, in which life, which attempt."""
+"""A question of a coordinator: which node, which incarnation, which attempt."""
 
 
 @dataclass(slots=True)
@@ -97,7 +98,7 @@ class LinkPruning:
         self._kept: dict[NodeId, Time] = {}
         self._needed: dict[NodeId, Time] = {}
         self._passing: dict[tuple[NodeId, int], Passing] = {}
-        self._gone: dict[NodeId, int] = {}
+        self._pruned: dict[NodeId, int] = {}
         self._nonce = 0
 
     def handlers(self) -> Handlers:
@@ -126,13 +127,13 @@ class LinkPruning:
     def passing_count(self) -> int:
         return len(self._passing)
 
-    def note_answer(self, ask: ShadowQuery) -> None:
+    def note_reply(self, ask: ShadowQuery) -> None:
         """A coordinator counts on the links it was told of until its repair is done."""
         now = self._clock.now
         self._counted = {one: until for one, until in self._counted.items() if until > now}
         self._counted[_counted(ask.asker, ask.attempt)] = now + 4 * self._patience
 
-    def spareable(self) -> tuple[NodeId, ...]:
+    def prunable(self) -> tuple[NodeId, ...]:
         """The neighbours this node might do without: in each topic shared with one, another neighbour has it too."""
         now = self._clock.now
         shared = {node: self._shared(node) for node in self._links.up()}
@@ -176,7 +177,7 @@ class LinkPruning:
         return self._peer_table.topics_of(self._peer_table.id) & self._peer_table.topics_of(node)
 
     def _may_go(self, node: NodeId, counted: Counted) -> bool:
-        """Whether nobody counts on this link, as far as this end knows."""
+        """Whether no repair counts on this link, as far as this end knows."""
         now = self._clock.now
         others = any(until > now for one, until in self._counted.items() if one != counted)
         return self._links.is_up(node) and not others and not self._is_kept(node) and not self._requests.departing
@@ -305,19 +306,19 @@ class LinkPruning:
             in_time = self._clock.now <= trial.deadline and self._links.is_fading(sender)
             if message.agreed and in_time:
                 self._links.drop(sender)
-                self._remember_gone(sender, trial.nonce)
+                self._remember_pruned(sender, trial.nonce)
                 self._out.notify(LinkPruned(sender))
             elif not message.agreed:
                 self._remember_needed(sender, self._patience)
             self._end()
         if message.agreed:
-            self._out.send(message.me, PruneDone(message.nonce, kept=self._gone.get(sender) != message.nonce))
+            self._out.send(message.me, PruneDone(message.nonce, kept=self._pruned.get(sender) != message.nonce))
 
-    def _remember_gone(self, node: NodeId, nonce: int) -> None:
-        if len(self._gone) >= REMEMBERED_AT_MOST:
-            del self._gone[next(iter(self._gone))]
-        self._gone.pop(node, None)
-        self._gone[node] = nonce
+    def _remember_pruned(self, node: NodeId, nonce: int) -> None:
+        if len(self._pruned) >= REMEMBERED_AT_MOST:
+            del self._pruned[next(iter(self._pruned))]
+        self._pruned.pop(node, None)
+        self._pruned[node] = nonce
 
     def on_prune_done(self, sender: NodeId, message: PruneDone) -> None:
         if self.yielded.get(sender) != message.nonce:

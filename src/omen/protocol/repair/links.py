@@ -85,7 +85,8 @@ class Links:
     def note_fading(self, nodes: Iterable[NodeId], topics: Iterable[Topic]) -> None:
         """These neighbours are about to give topics up, or to leave.
 
-        It counts until their topics change, they are gone, or as long as a node takes to leave: one may stay after all.
+        It counts until their topics change, they have failed, or as long as a node takes to leave: one may stay after
+        all.
         """
         self._fading_topics = {node: entry for node, entry in self._fading_topics.items() if node in self.links}
         until = self._clock.now + 2 * self._config.standby_timeout
@@ -134,7 +135,7 @@ class Links:
             self._out.send(link.ref, LinkClose(self._peer_table.ref.incarnation))
 
     def drop(self, node: NodeId) -> Link | None:
-        """The far end is gone."""
+        """The far end has failed or left."""
         link = self.links.pop(node, None)
         if link is not None:
             self.note_change()

@@ -54,7 +54,7 @@ class LossReports:
         return {LossReportTimer: self.on_timer}
 
     def on_neighbour_lost(self, ref: Ref, topics: tuple[Topic, ...], successors: tuple[Ref, ...]) -> None:
-        """A neighbour is gone; `successors` are those it named itself."""
+        """A neighbour has failed; `successors` are those it named itself."""
         self._remember_former(ref.id, ref.incarnation)
         if self._config.remedies.former_neighbours_report:
             event = EventId(ref.id, ref.incarnation, "leave")
@@ -74,7 +74,7 @@ class LossReports:
         return [Ref(event.node, event.incarnation, "") for event in self.open]
 
     def on_located(self, event: EventId, successor: Ref | None) -> None:
-        """The search round the circle found who follows the lost node."""
+        """The lookup has found the successor of the lost node."""
         report = self.open.get(event)
         if report is not None and successor is not None:
             report.successors = [successor]
@@ -89,7 +89,7 @@ class LossReports:
         self.report(timer.event)
 
     def report(self, event: EventId) -> None:
-        """Name oneself to the lost node's present successor; go on down the list, then search the circle."""
+        """Report to the lost node's present successor; go on down its list, then look the successor up."""
         report = self.open.get(event)
         if report is None:
             return

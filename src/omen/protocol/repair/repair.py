@@ -79,7 +79,7 @@ Outcome = Finished | LeftToAnother | PutOff | Abandoned
 
 
 class Repairer:
-    """Runs the one mending under way. Everything it learns about other events goes to the docket."""
+    """Runs the one repair under way, and returns its outcome. News of other events goes to the event queue."""
 
     def __init__(
         self, context: NodeContext, ring: Ring, views: Views, ring_lookup: RingLookup, event_queue: EventQueue
@@ -95,11 +95,11 @@ class Repairer:
         self.repair: Repair | None = None
         self._asked = 0
 
-    def begin(self, event: EventId, case: PendingEvent) -> Outcome | None:
-        centre = case.centre.digest.ref if case.centre is not None else None
-        repair = self.repair = Repair(event, centre, set(case.loss.topics))
+    def begin(self, event: EventId, pending: PendingEvent) -> Outcome | None:
+        centre = pending.centre.digest.ref if pending.centre is not None else None
+        repair = self.repair = Repair(event, centre, set(pending.loss.topics))
         if centre is None:
-            repair.add_loss(case.loss)
+            repair.add_loss(pending.loss)
             self._enter(WAITING, repair)
             return self._wait_until_ready(repair)
         else:
@@ -107,22 +107,22 @@ class Repairer:
             return self._ask(repair)
 
     def _choose_members(self, repair: Repair, newcomer: NodeId) -> bool:
-        """Whom a newcomer may be linked to, without those that are gone; whether there are others than before."""
+        """The nodes a newcomer may be linked to, without those that failed; whether there are others than before."""
         before = set(repair.members)
         chosen = members_for_join(self._context, newcomer, repair.topics, repair.gone)
         repair.members = chosen | repair.members
         repair.walked = repair.walks >= WALKS_AT_MOST
         return bool(repair.members.keys() - before)
 
-    def on_node_lost(self, node: NodeId, life: int) -> Outcome | None:
-        """A node is gone: a newcomer takes its event with it, a member brings in whoever it leaves behind."""
+    def on_node_lost(self, node: NodeId, incarnation: int) -> Outcome | None:
+        """A node has failed: a newcomer takes its event with it, a member brings in the nodes it leaves behind."""
         repair = self.repair
         if repair is None:
             return None
-        if repair.centre is not None and repair.centre.id == node and repair.centre.incarnation <= life:
+        if repair.centre is not None and repair.centre.id == node and repair.centre.incarnation <= incarnation:
             repair.members, repair.former = {}, set()
             return self._finish(repair)
-        elif node in repair.members and repair.members[node].incarnation <= life:
+        elif node in repair.members and repair.members[node].incarnation <= incarnation:
             return self._go_on(repair, self._lose_member(repair, node))
         return None
 
@@ -215,15 +215,15 @@ class Repairer:
 
     def _ask(self, repair: Repair) -> Outcome | None:
         """Ask the shadow set what it and its neighbours have of the topics concerned."""
-        self._asked += 1  # never the same twice: whoever answers counts its links as told of by that number
+        self._asked += 1  # never the same twice: a member knows by this number which links it has told of
         repair.attempt = self._asked
         repair.tries = repair.widened = 0
         repair.answers, repair.outer, repair.unheard = {}, {}, set()
         repair.open_links = {}
         repair.confirmed_by = set()
-        case = self._event_queue.cases.get(repair.event)
-        if case is not None and repair.centre is None:
-            for node, ref in case.reporters.items():
+        pending = self._event_queue.pending.get(repair.event)
+        if pending is not None and repair.centre is None:
+            for node, ref in pending.reporters.items():
                 if node not in repair.losses:
                     repair.members[node] = ref
         while dead := [
@@ -274,7 +274,9 @@ class Repairer:
         node = message.me.id
         if node in repair.members:
             if message.me.incarnation > repair.members[node].incarnation:
-                repair.members[node] = message.me  # its neighbours would refuse a link to the life that has ended
+                repair.members[node] = (
+                    message.me
+                )  # its neighbours would refuse a link to the incarnation that has ended
             if message.former:
                 repair.former.add(node)
             if message.leaving:
@@ -318,7 +320,7 @@ class Repairer:
             return self._proceed(repair)
 
     def _lose_member(self, repair: Repair, node: NodeId) -> bool:
-        """A member is gone. One that was linked to the loss brings its own former neighbours in; whether it did."""
+        """A member has failed. One that was linked to the loss brings its own former neighbours in; whether it did."""
         ref = repair.members.pop(node)
         repair.answers.pop(node, None)
         repair.gone.add(node)
@@ -334,12 +336,14 @@ class Repairer:
         return self._inherit(repair, node)
 
     def _inherit(self, repair: Repair, node: NodeId) -> bool:
-        """Bring a linked loss in, from here where it is this node's to mend, else ask whose it is; whether done."""
+        """Bring a linked loss in, from here where it is this node's to repair, else ask its coordinator; whether
+        done.
+        """
         linked = repair.losses[node].event
-        case = self._event_queue.cases.get(linked)
-        if self._ring.is_coordinator(node) or (case is not None and case.inquirers):
+        pending = self._event_queue.pending.get(linked)
+        if self._ring.is_coordinator(node) or (pending is not None and pending.inquirers):
             repair.inquiries.discard(node)
-            repair.add_loss(self._event_queue.case(linked).loss)
+            repair.add_loss(self._event_queue.get(linked).loss)
             return True
         repair.inquiries.add(node)
         self._ring_lookup.find(node, LinkedLossLookup(repair.event, linked), self._ring.members.values())
@@ -376,7 +380,7 @@ class Repairer:
         return self._ask(repair)
 
     def _try_again(self, repair: Repair) -> Outcome | None:
-        """Somebody was silent: ask again, and after a few times count it as lost."""
+        """Members were silent: ask again, and after a few times count them as lost."""
         repair.tries += 1
         repair.unheard = set()
         if repair.stage == ASKING:

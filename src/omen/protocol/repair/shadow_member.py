@@ -73,17 +73,17 @@ class ShadowMember:
                 links,
                 any(self._loss_reports.was_linked(ref) for ref in message.lost),
                 self._requests.departing,
-                self._spare(message),
+                self._prunable(message),
             ),
         )
 
-    def _spare(self, message: ShadowQuery) -> tuple[NodeId, ...]:
-        """Which links might go, where that is wanted; a repair of a loss counts on all links named here."""
+    def _prunable(self, message: ShadowQuery) -> tuple[NodeId, ...]:
+        """Which links might be pruned, where that is wanted; a repair of a loss counts on all links named here."""
         if self._link_pruning is None:
             return ()
         if message.event.kind in LOSSES:
-            self._link_pruning.note_answer(message)
-        return self._link_pruning.spareable()
+            self._link_pruning.note_reply(message)
+        return self._link_pruning.prunable()
 
     def on_relayed_query(self, _: NodeId, message: RelayedQuery) -> None:
         """Pass a coordinator's question on to neighbours it has no address of."""
@@ -116,7 +116,7 @@ class ShadowMember:
         self._out.send(asker, LinkConfirmed(event, attempt, other, self._peer_table.me.digest.topics_version))
 
     def on_walk(self, _: NodeId, message: RingWalk) -> None:
-        """Speak for oneself and the predecessors; pass the rest on by L, until the circle is closed."""
+        """Speak for this node and its predecessors; pass the rest on by L, until the ring is closed."""
         missing = list(message.topics)
         found = list(message.found)
         for node in (self._peer_table.id, *self._ring.get_preds()):

@@ -1,4 +1,4 @@
-"""One repair under way: whose loss, who is asked, what they answered, which links come of it (omen Alg. 1)."""
+"""The state of one repair: the losses, the shadow set, its replies, and the links that follow (omen Alg. 1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQue
 
 @dataclass(slots=True)
 class Loss:
-    """A node that is gone (or a topic list it gave up), and what is known of its former neighbours.
+    """A node that has failed or left, or topics that it gives up, and what is known of its former neighbours.
 
     `known` is false for a linked loss as long as its own coordinator has not told who its neighbours were.
     """
@@ -76,7 +76,7 @@ class Repair:
     def _anchored(self, answer: ShadowReply, settled: int) -> int:
         """The topics in which a member can take the newcomer in, as bits.
 
-        One that waits to be linked itself stands for nobody else, so it counts only where nobody else is to be found,
+        One that waits to be linked itself stands for no other, so it counts only where no other is to be found,
         and then two newcomers must not both count on each other: the one with the higher place may count on the lower.
         """
         mine, unsettled = int.from_bytes(answer.mine, "little"), int.from_bytes(answer.unsettled, "little")
@@ -84,7 +84,7 @@ class Repair:
         return mine & ~(unsettled & settled if answer.me.id < self.centre.id else unsettled)
 
     def is_outrun(self) -> bool:
-        """Whether a topic is left in which another newcomer, higher on the circle, is about to be linked."""
+        """Whether a topic is left in which another newcomer, higher on the ring, is about to be linked."""
         missing = to_bits(self.asked, self.uncovered())
         return any(common_positions(missing, answer.unsettled) for answer in self.answers.values())
 
@@ -202,14 +202,14 @@ class Repair:
             missing &= ~seen.pop(best)
         return wanted
 
-    def spare_pairs(self, most: int) -> list[tuple[NodeId, NodeId]]:
+    def prunable_pairs(self, most: int) -> list[tuple[NodeId, NodeId]]:
         """Links inside the shadow set that either end might do without, those of the busiest ends first."""
-        spare = {node: set(answer.spare) for node, answer in self.answers.items()}
+        prunable = {node: set(answer.prunable) for node, answer in self.answers.items()}
         pairs = [
             (node, other)
-            for node, others in spare.items()
+            for node, others in prunable.items()
             for other in others
-            if node < other and node in spare.get(other, ())
+            if node < other and node in prunable.get(other, ())
         ]
         pairs.sort(key=lambda pair: (-self.answers[pair[0]].degree - self.answers[pair[1]].degree, pair))
         return pairs[:most]

@@ -16,7 +16,7 @@ SEEN_AT_MOST = 4096
 
 @dataclass(slots=True)
 class Shadow:
-    """What is kept for one node in case it goes. `counts`: how often the backups have each of its topics."""
+    """What is kept for one node in case it fails. `counts`: how often the backups have each of its topics."""
 
     topics: frozenset[Topic] = frozenset()
     backups: list[NodeId] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Views:
         self._read = 0
 
     def follow(self, nodes: Iterable[NodeId], pinned: Iterable[NodeId]) -> None:
-        """Keep shadows for these nodes alone: the predecessors, and the lost ones still being mended."""
+        """Keep shadows for these nodes alone: the predecessors, and the lost ones whose repair is not done."""
         wanted = list(dict.fromkeys((*nodes, *pinned)))[: 2 * self._config.resilience]
         for node in [node for node in self.shadows if node not in wanted]:
             del self.shadows[node]
@@ -81,11 +81,13 @@ class Views:
         return any(shadow.lacking or not shadow.topics for shadow in self.shadows.values())
 
     def is_unseen(self, digest: Digest) -> bool:
-        """Whether a node's topics were not looked at before. Version 0: whoever named it does not know them either."""
-        life, version = self.seen.get(digest.ref.id, (0, 0))
+        """Whether a node's topics were not looked at before. Version 0: the node that named it does not know them
+        either.
+        """
+        incarnation, version = self.seen.get(digest.ref.id, (0, 0))
         if not digest.topics_version:
-            return life < digest.ref.incarnation
-        return (life, version) != (digest.ref.incarnation, digest.topics_version)
+            return incarnation < digest.ref.incarnation
+        return (incarnation, version) != (digest.ref.incarnation, digest.topics_version)
 
     def remember_seen(self, digest: Digest) -> None:
         if len(self.seen) >= SEEN_AT_MOST:
@@ -100,7 +102,7 @@ class Views:
                 shadow.stale = True
 
     def note_news(self, nodes: Iterable[NodeId]) -> None:
-        """The topics of these nodes are new: take in whoever covers what is still lacking."""
+        """The topics of these nodes are new: take in those that cover what is still lacking."""
         for node in nodes:
             topics = self._peer_table.topics_of(node)
             for followed, shadow in self.shadows.items():
@@ -111,7 +113,7 @@ class Views:
                         shadow.quiet = 0
                     self._admit(shadow, node)
                     if not shadow.lacking:
-                        shadow.stale = True  # covered by whoever came: chosen anew, by the rule, among all of them
+                        shadow.stale = True  # covered by those that came: chosen anew, by the rule, among all of them
 
     def note_loss(self, node: NodeId) -> None:
         self.seen.pop(node, None)
