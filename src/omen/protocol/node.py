@@ -9,38 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, assert_never
 
+from omen.protocol import events
 from omen.protocol.audit.audit import AuditPeriodTimer
 from omen.protocol.audit.leader_reports import RendezvousLookup
 from omen.protocol.config import Config
 from omen.protocol.context import Clock, NodeContext, Outbox
 from omen.protocol.dissemination.dissemination import Dissemination
-from omen.protocol.events import (
-    Depart,
-    Engine,
-    Handlers,
-    Input,
-    Left,
-    LinkReady,
-    LinkSlow,
-    NodeId,
-    Output,
-    PeerDeclaredFailed,
-    PeerLost,
-    Publish,
-    Randomness,
-    Received,
-    Rejoined,
-    Replay,
-    Subscribe,
-    Time,
-    Timer,
-    TimerFired,
-    TimerHandlers,
-    Topic,
-)
+from omen.protocol.events import Engine, Handlers, Input, NodeId, Output, Randomness, Time, Timer, TimerHandlers, Topic
 from omen.protocol.membership.failure_detector import ProbeTimer
 from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined, RoundTimer
 from omen.protocol.membership.join_leave import JoinLookup
@@ -57,8 +34,6 @@ from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
 from omen.protocol.status import NodeStatus, OwnStatus, take_status
 from omen.protocol.validation import MessageValidator
-
-NOTHING_REMEMBERED: Mapping[NodeId, LostPeer] = MappingProxyType({})
 
 
 class OmenNode:
@@ -95,7 +70,7 @@ class OmenNode:
         topics: Iterable[Topic],
         contacts: Sequence[Ref],
         tombstones: Mapping[NodeId, tuple[int, Time]] | None = None,
-        lost_peers: Mapping[NodeId, LostPeer] = NOTHING_REMEMBERED,
+        lost_peers: Mapping[NodeId, LostPeer] | None = None,
     ) -> None:
         """All parts, from nothing: at the beginning of each incarnation."""
         config, registry = self.config, self._registry
@@ -106,13 +81,13 @@ class OmenNode:
             else SharedPeerTable(me, config.tombstone_life, tombstones, registry)
         )
         context = NodeContext(table, config, self._out, self._clock, self._random, self._engine)
-        self._parts = parts = build_parts(context, registry, lost_peers)
+        self._parts = parts = build_parts(context, registry, lost_peers or {})
         self._contacts = tuple(contacts)
         self._offset = 0
         self._paced_at = 0
         self._handlers = parts.handlers() | self._own_handlers()
         self._timers = parts.timers() | self._own_timers()
-        self._validator = MessageValidator(context, parts.coordinator, frozenset(self._handlers), self._latest)
+        self._validator = MessageValidator(context, parts.coordinator, frozenset(self._handlers), parts.incarnations)
 
     def _own_handlers(self) -> Handlers:
         """The messages that concern several parts."""
@@ -239,7 +214,7 @@ class OmenNode:
         contacts = [known[other] for other in sorted(known)]
         self._build(ref, self._parts.requests.wanted, contacts, tombstones, lost_peers)
         self._out.to_oneself.clear()
-        self._out.notify(Rejoined(incarnation))
+        self._out.notify(events.Rejoined(incarnation))
         self._dissemination.me = ref
         self._begin()
 
@@ -251,28 +226,28 @@ class OmenNode:
             return []
         self._clock.now = now
         match event:
-            case Received(sender, message):
+            case events.Received(sender, message):
                 if type(message) is Publication:
                     return self.receive(sender, message, now)
                 self._receive(sender, message)
-            case TimerFired(timer):
+            case events.TimerFired(timer):
                 self._timers[type(timer)](timer)
-            case PeerLost(peer, incarnation):
+            case events.PeerLost(peer, incarnation):
                 if not (self.config.detector and self._parts.failure_detector.suspect(peer, now)):
                     self._lose(peer, incarnation)
-            case Publish(topic, payload):
+            case events.Publish(topic, payload):
                 return self._publish(topic, payload)
-            case LinkSlow(peer):
+            case events.LinkSlow(peer):
                 self._dissemination.on_slow(peer)
-            case LinkReady(peer):
+            case events.LinkReady(peer):
                 self._spread_over_links()
                 self._dissemination.on_ready(peer, now)
-            case Replay(topic):
+            case events.Replay(topic):
                 self._spread_over_links()
                 self._dissemination.replay(topic, now)
-            case Subscribe(added, dropped):
+            case events.Subscribe(added, dropped):
                 self._parts.requests.resubscribe(added, dropped)
-            case Depart():
+            case events.Depart():
                 if self._parts.join_leave.depart():
                     self._leave(handled=True)
             case _:
@@ -295,7 +270,7 @@ class OmenNode:
             self._refused[complaint] += 1
             return
         if sender in self._parts.peer_table.tombstones:
-            self._parts.lost_peers.on_message_from(sender, self._latest(sender))
+            self._parts.lost_peers.on_message_from(sender, self._parts.incarnations.latest(sender))
         if self.config.detector:
             self._parts.failure_detector.hear(sender, self._clock.now)
         self._handlers[type(message)](sender, message)
@@ -386,9 +361,7 @@ class OmenNode:
         if digest.ref.incarnation > mine.ref.incarnation:
             self._renew(digest.ref.incarnation)
         elif digest.ref.incarnation == mine.ref.incarnation and is_newer(digest, mine):
-            topics = max(digest.topics_version + 1, mine.topics_version)
-            fresh = Digest(mine.ref, topics, max(digest.links_version, mine.links_version) + 1)
-            table.describe(Descriptor(fresh, table.me.topics, table.me.neighbours))
+            table.outrun(digest)
 
     def _on_located(self, sender: NodeId, message: messages.Located) -> None:
         self._end_lookup(self._parts.ring_lookup.on_located(sender, message))
@@ -423,7 +396,7 @@ class OmenNode:
         """
         table, links = self._parts.peer_table, self._parts.links
         known, link = table.known.get(other), links.links.get(other)
-        refs = self._refs(other)
+        refs = self._parts.incarnations.known(other)
         incarnations = [ref.incarnation for ref in refs]
         ended = incarnation if incarnation is not None else max(incarnations, default=0)
         if link is not None and link.ref.incarnation > ended:
@@ -437,7 +410,7 @@ class OmenNode:
         if not any(later > ended for later in incarnations):
             self._forget(other)
             if refs and doubtful:
-                self._out.notify(PeerDeclaredFailed(Ref(other, ended, "")))
+                self._out.notify(events.PeerDeclaredFailed(Ref(other, ended, "")))
                 self._parts.lost_peers.add(refs[0], ended)
         elif known is not None:
             self._parts.views.note_loss(other)
@@ -462,24 +435,9 @@ class OmenNode:
         self._parts.connections.forget(other)
         self._parts.ring.drop(other)
 
-    def _refs(self, other: NodeId) -> list[Ref]:
-        """A node as ring, links and peer table know it."""
-        link, known = self._parts.links.links.get(other), self._parts.peer_table.known.get(other)
-        member = self._parts.ring.members.get(other)
-        refs = [member] if member is not None else []
-        if link is not None:
-            refs.append(link.ref)
-        if known is not None:
-            refs.append(known.digest.ref)
-        return refs
-
-    def _latest(self, other: NodeId) -> Ref | None:
-        """The latest incarnation of a node that is known here."""
-        return max(self._refs(other), key=lambda ref: ref.incarnation, default=None)
-
     def _hear_of_incarnation(self, other: NodeId, incarnation: int) -> None:
         """A later incarnation than the one known is news of the loss of that one."""
-        known = self._latest(other)
+        known = self._parts.incarnations.latest(other)
         if known is not None and known.incarnation < incarnation:
             self._lose(known.id, known.incarnation, doubtful=False)
 
@@ -551,7 +509,7 @@ class OmenNode:
         self.stopped = True
         if self._registry is not None:
             self._registry.withdraw(self._parts.peer_table.id)
-        self._out.notify(Left())
+        self._out.notify(events.Left())
 
     def _on_audit_period(self, _: AuditPeriodTimer) -> None:
         self._parts.audit.next_period()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from omen.protocol.audit.audit import Audit
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, TimerHandlers
-from omen.protocol.membership.connections import Connections, OwnDescriptor
+from omen.protocol.membership.connections import Connections, Incarnations, OwnDescriptor
 from omen.protocol.membership.failure_detector import FailureDetector
 from omen.protocol.membership.gossip import Gossip
 from omen.protocol.membership.join_leave import JoinLeave
@@ -47,6 +47,7 @@ class Parts:
     link_pruning: LinkPruning
     shadow_member: ShadowMember
     connections: Connections
+    incarnations: Incarnations
     audit: Audit
 
     def handlers(self) -> Handlers:
@@ -107,5 +108,6 @@ def build_parts(context: NodeContext, registry: Registry | None, lost_peers: Map
         link_pruning=pruning,
         shadow_member=ShadowMember(context, ring, links, loss_reports, requests, allowed),
         connections=Connections(context, ring, links),
+        incarnations=Incarnations(context, ring, links),
         audit=Audit(context, ring, links, lookup),
     )

@@ -15,6 +15,7 @@ import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId
+from omen.protocol.membership.connections import Incarnations
 from omen.protocol.messages.overlay import (
     DescriptorRequest,
     Descriptors,
@@ -89,12 +90,12 @@ class MessageValidator:
         context: NodeContext,
         coordinator: Coordinator,
         kinds: Container[type],
-        latest: Callable[[NodeId], Ref | None],
+        incarnations: Incarnations,
     ) -> None:
         self._peer_table = context.peer_table
         self._coordinator = coordinator
         self._kinds = kinds
-        self._latest = latest
+        self._incarnations = incarnations
 
     def check(self, sender: NodeId, message: Any) -> tuple[Any, str | None]:
         """The message, bytes turned into one, and what is wrong with it if anything is."""
@@ -167,7 +168,7 @@ class MessageValidator:
 
     def _is_past(self, ref: Ref) -> bool:
         """Whether a later incarnation of the node is known."""
-        known = self._latest(ref.id)
+        known = self._incarnations.latest(ref.id)
         return known is not None and ref.incarnation < known.incarnation
 
     def _room(self, event: EventId) -> str | None:

@@ -56,6 +56,28 @@ class Connections:
         self._told_successors, self.told = successors, me.digest
 
 
+class Incarnations:
+    """The incarnations of a node that this one knows: by ring, links and peer table."""
+
+    def __init__(self, context: NodeContext, ring: Ring, links: Links) -> None:
+        self._peer_table = context.peer_table
+        self._ring = ring
+        self._links = links
+
+    def known(self, node: NodeId) -> list[Ref]:
+        member, link = self._ring.members.get(node), self._links.links.get(node)
+        known = self._peer_table.known.get(node)
+        refs = [member] if member is not None else []
+        if link is not None:
+            refs.append(link.ref)
+        if known is not None:
+            refs.append(known.digest.ref)
+        return refs
+
+    def latest(self, node: NodeId) -> Ref | None:
+        return max(self.known(node), key=lambda ref: ref.incarnation, default=None)
+
+
 class OwnDescriptor:
     """Keeps what this node says of itself as new as its links."""
 

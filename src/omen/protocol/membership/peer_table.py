@@ -41,6 +41,13 @@ class PeerTable:
             self._my_topics = frozenset(me.topics)
         self.me = me
 
+    def outrun(self, digest: Digest) -> None:
+        """Others hold a later digest of this node than its own: go beyond it, so that they listen."""
+        mine = self.me.digest
+        topics = max(digest.topics_version + 1, mine.topics_version)
+        fresh = Digest(mine.ref, topics, max(digest.links_version, mine.links_version) + 1)
+        self.describe(Descriptor(fresh, self.me.topics, self.me.neighbours))
+
     @property
     def ref(self) -> Ref:
         return self.me.digest.ref
