@@ -50,7 +50,7 @@ claims: setup  ## docs/claims.md, page and figures from the full run in RUN, as 
 
 # The lock is for any machine, so it names no index: each machine uses its own.
 lock: setup  ## renew requirements.lock from pyproject.toml
-	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --upgrade --generate-hashes --no-header \
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group docs --upgrade --generate-hashes --no-header \
 		--no-emit-index-url --universal --python-version 3.11 --quiet --output-file requirements.lock
 
 clean:  ## remove whatever the other commands made, .venv among it
