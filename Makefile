@@ -10,10 +10,10 @@ UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test search demo lint format bench claims lock clean
+.PHONY: help setup test search demo lint style types imports duplicates hooks format bench claims lock clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(VENV)/.kernels  ## .venv with everything in it, kernels compiled
 
@@ -31,11 +31,23 @@ search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it; w
 	$(BIN)/omen simulate --search --worlds beyond --seeds 0..99 --workers $(WORKERS) || status=1; \
 	exit $$status
 
-lint: setup  ## style, types and the direction of imports
+lint: style types imports duplicates  ## style, types, the direction of imports, duplicated code
+
+style: setup  ## of lint: style and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+types: setup  ## of lint: types
 	@$(BIN)/mypy
+
+imports: setup  ## of lint: the direction of imports
 	@$(BIN)/lint-imports
+
+duplicates: setup  ## of lint: no more duplicated code than pyproject.toml allows
+	@$(BIN)/python -m tools.duplicates
+
+hooks: setup  ## run the pieces of lint before every commit
+	@$(BIN)/pre-commit install
 
 format: setup  ## rewrite the sources in the house style
 	@$(BIN)/ruff check --fix .
