@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test search demo lint style types imports duplicates hooks format bench claims lock clean
+.PHONY: help setup test search demo lint style types imports duplicates hooks format release bench claims lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,9 @@ hooks: setup  ## run the pieces of lint before every commit
 format: setup  ## rewrite the sources in the house style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+release: setup  ## build wheel and sdist, check them, try the wheel; then they are in dist
+	@$(BIN)/python -m tools.release
 
 bench: setup  ## measure, and write docs/benchmarks.md
 	@$(BIN)/python -m bench
