@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test search demo lint style types imports duplicates hooks format release bench claims lock clean
+.PHONY: help setup test search demo lint style types imports duplicates hooks format docs release bench claims lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,11 @@ hooks: setup  ## run the pieces of lint before every commit
 format: setup  ## rewrite the sources in the house style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: setup  ## the site in build/site; a broken link or an undocumented public name fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
+	@$(BIN)/python -m tools.public_names --site build/site
+	@echo "written to build/site/index.html"
 
 release: setup  ## build wheel and sdist, check them, try the wheel; then they are in dist
 	@$(BIN)/python -m tools.release

@@ -173,14 +173,17 @@ class Interests:
 
     @property
     def node_count(self) -> int:
+        """How many nodes there are, those without topics included."""
         return int(self.nodes.size)
 
     @property
     def topic_count(self) -> int:
+        """How many topics there are."""
         return int(self.topics.size)
 
     @property
     def subscription_count(self) -> int:
+        """How many pairs of a node and a topic there are."""
         return int(self.node_topics.size)
 
     @cached_property

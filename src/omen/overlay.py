@@ -72,6 +72,7 @@ class Overlay:
         return cls.from_links(nodes, zip(frame["u"].tolist(), frame["v"].tolist(), strict=True))
 
     def to_networkx(self) -> networkx.Graph:
+        """The graph of the nodes and their links, by label."""
         import networkx
 
         graph = networkx.Graph()
@@ -87,10 +88,12 @@ class Overlay:
 
     @property
     def node_count(self) -> int:
+        """How many nodes there are, those without links included."""
         return int(self.nodes.size)
 
     @property
     def link_count(self) -> int:
+        """How many links there are."""
         return int(self.u.size)
 
     @cached_property
@@ -105,6 +108,7 @@ class Overlay:
         return group(np.concatenate((self.u, self.v)), np.concatenate((self.v, self.u)), self.node_count)
 
     def neighbours_of(self, node: int) -> Codes:
+        """The codes of the nodes linked to the node of this code."""
         offsets, neighbours = self.adjacency
         return neighbours[offsets[node] : offsets[node + 1]]
 

@@ -24,5 +24,12 @@ def test_every_command_of_make_says_what_it_is_for() -> None:
     assert [name for name in names if not re.search(rf"^{name}:.* ## \S", MAKEFILE, re.MULTILINE)] == []
 
 
+def test_the_site_is_built_so_that_warnings_fail() -> None:
+    building = re.findall(r"mkdocs build.*", MAKEFILE)
+    assert len(building) == 1
+    assert not re.search(r" -q| --quiet", building[0]), "a quiet build counts no warnings, so that strict means nothing"
+    assert "\nstrict: true\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
 def test_the_lock_names_no_index() -> None:
     assert not re.search(r"https?:|file:|--(?:extra-)?index", (ROOT / "requirements.lock").read_text(encoding="utf-8"))

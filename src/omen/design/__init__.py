@@ -65,3 +65,4 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("ring-pt", design_ring_pt, (), 2, "a ring for each topic, in label order", _SPIDERCAST),
     )
 }
+"""The static algorithms by name. `omen.ALGORITHMS` holds these and those of SpiderCast."""

@@ -37,14 +37,17 @@ class Security:
 
     @property
     def has_certificates(self) -> bool:
+        """Whether the node shows a certificate, and asks for one."""
         return bool(self.certificate)
 
     @property
     def is_protected(self) -> bool:
+        """Whether certificates or a secret keep strangers out."""
         return bool(self.certificate or self.secrets)
 
     @property
     def files(self) -> tuple[str, ...]:
+        """All files that are read, to be looked at for changes."""
         return tuple(path for path in (*self.authorities, self.certificate, self.key, *self.secrets) if path)
 
     def relative_to(self, folder: Path) -> Security:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ALGORITHMS", "SYSTEMS", "SystemKind", "design_overlay", "find_algorithm", "find_system", "resolve_settings"]
 
 ALGORITHMS: dict[str, Algorithm] = design.ALGORITHMS | spidercast.ALGORITHMS
+"""All algorithms by name: their options with types, defaults and ranges, and the connectivity they promise."""
 
 
 def find_algorithm(name: str) -> Algorithm:

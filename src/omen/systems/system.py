@@ -216,6 +216,7 @@ SYSTEMS: dict[str, SystemKind] = {
     )
     for kind in maintain.MAINTAINERS.values()
 } | {OMEN.name: OMEN, OMEN_G.name: OMEN_G, SPIDERCAST.name: SPIDERCAST}
+"""All systems by name, those that repair centrally and those whose nodes do, with their options."""
 
 
 def find_system(name: str) -> SystemKind:

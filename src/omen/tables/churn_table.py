@@ -41,6 +41,7 @@ class ChurnTable:
     places: tuple[tuple[str, int], ...]  # file and row of each event
 
     def where(self, position: int) -> str:
+        """File and row of the event at this position of the trace."""
         file, row = self.places[position]
         return f"{file}, row {row}"
 

@@ -24,6 +24,7 @@ from omen.tables.arrow_arrays import from_numpy, to_numpy
 from omen.tables.parts import shown, unreadable
 
 NOT_TEXT = "not text"
+"""The reason given for a row with bytes that are not UTF-8."""
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
 
