@@ -10,7 +10,8 @@ UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test search demo lint style types imports duplicates hooks format docs release bench claims lock clean
+.PHONY: help setup test search demo lint style types imports duplicates hooks format docs release \
+	bench bench-compare claims lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,8 +62,11 @@ docs: setup  ## the site in build/site; a broken link or an undocumented public 
 release: setup  ## build wheel and sdist, check them, try the wheel; then they are in dist
 	@$(BIN)/python -m tools.release
 
-bench: setup  ## measure, and write docs/benchmarks.md
+bench: setup  ## measure, keep a record of it, and write docs/benchmarks.md
 	@$(BIN)/python -m bench
+
+bench-compare: setup  ## the last record of each benchmark against the one before; AGAINST=COMMIT: against that one
+	@$(BIN)/python -m bench.history $(if $(AGAINST),--against $(AGAINST))
 
 claims: setup  ## docs/claims.md, page and figures from the full run in RUN, as far as it went
 	@$(BIN)/omen reproduce all --scale full --data $(DATA) --out $(RUN) --engine none

@@ -1,4 +1,7 @@
-"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (all). `page` only writes it."""
+"""Measure a part and write docs/benchmarks.md: python -m bench [PART]... (all). `page` only writes it.
+
+Each part that is measured also becomes a record in bench/results/history.jsonl.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import sys
 from collections.abc import Callable
 
 from bench import design, mend, reliability, sim, spidercast
+from bench.history import append_record, code_now, read_part
 from bench.measure import RESULTS, ROOT
 from bench.page import write_page
 
@@ -44,7 +48,9 @@ def main() -> int:
     if unknown := [name for name in wanted if name not in PARTS]:
         parser.error(f"there is no {unknown[0]!r} (there are {', '.join(PARTS)})")
     for name in wanted:
+        before, code = read_part(name), code_now()
         PARTS[name]()
+        append_record(name, before, code)
     write_page()
     return 0
 

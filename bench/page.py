@@ -16,6 +16,8 @@ INTRODUCTION = """\
 What was measured, on which machine, and what was to be reached. `make bench` measures all parts again, which
 takes an hour, and writes this page; `.venv/bin/python -m bench PART` measures one, and `python -m bench page` only
 writes the page, from the results kept in `bench/results`. Times are never part of the tests: a slow machine fails none.
+Every measurement is also appended to `bench/results/history.jsonl`; `make bench-compare` shows the last two of each
+part side by side.
 """
 
 BUSY = (
