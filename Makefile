@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test search demo lint style types imports duplicates hooks format docs release \
+.PHONY: help setup test coverage search demo lint style types imports duplicates hooks format docs release \
 	bench bench-compare claims lock clean
 
 help:  ## this list
@@ -25,6 +25,10 @@ demo: setup  ## the whole story, small, and a page about one of the papers
 
 test: setup  ## all tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+coverage: setup  ## all tests, and which branches of src they never took; under 90% fails
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered --cov-report=html
 
 search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it; what fails is shrunk
 	@status=0; \
