@@ -11,7 +11,7 @@ import time
 
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.dissemination import Dissemination
+from omen.protocol.dissemination.plumtree import Dissemination
 from omen.protocol.events import Received
 from omen.protocol.messages import wire
 from omen.protocol.messages.overlay import Ref

@@ -11,7 +11,7 @@ from typing import Any
 from omen.protocol.config import Config
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.dissemination import Dissemination
+from omen.protocol.dissemination.plumtree import Dissemination
 from omen.protocol.events import MILLISECOND, Deliver, Gap, Held, Multicast, NodeId, Output, Send, SetTimer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Publication

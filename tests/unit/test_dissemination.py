@@ -11,7 +11,7 @@ from neighbourhood import TOPIC, Neighbourhood
 from omen.errors import InvalidInput
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.dissemination import Dissemination
+from omen.protocol.dissemination.plumtree import Dissemination
 from omen.protocol.events import MILLISECOND, Deliver, Multicast, SetTimer
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (

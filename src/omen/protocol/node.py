@@ -16,7 +16,7 @@ from omen.protocol.audit.audit import AuditPeriodTimer
 from omen.protocol.audit.leader_reports import RendezvousLookup
 from omen.protocol.config import Config
 from omen.protocol.context import Clock, NodeContext, Outbox
-from omen.protocol.dissemination.dissemination import Dissemination
+from omen.protocol.dissemination.plumtree import Dissemination
 from omen.protocol.events import Engine, Handlers, Input, NodeId, Output, Randomness, Time, Timer, TimerHandlers, Topic
 from omen.protocol.membership.failure_detector import ProbeTimer
 from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined, RoundTimer

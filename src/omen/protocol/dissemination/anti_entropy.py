@@ -6,13 +6,13 @@ links off the tree, acknowledgements for the publisher, and the repair of whatev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.retransmission import Retransmission
-from omen.protocol.dissemination.window import NEVER, Stream, TopicWindow
-from omen.protocol.events import Held, NodeId, SetTimer, Time, Timer, Topic
+from omen.protocol.dissemination.window import NEVER, ROUND, Stream, TopicWindow, Windows
+from omen.protocol.events import Held, NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, StreamKey, StreamMark, stream_key
 
@@ -20,11 +20,6 @@ News = dict[NodeId, tuple[Ref, dict[Topic, list[StreamMark]]]]
 """What each neighbour is to hear in this round."""
 
 
-class AnnounceTimer(Timer, frozen=True):
-    """Neighbours are told how far this node is."""
-
-
-ROUND = AnnounceTimer()
 SETTLING = 10
 """For so many announce periods after it was linked, a node takes what is older than its links for none of its own."""
 SELDOM = 32
@@ -32,39 +27,17 @@ SELDOM = 32
 
 
 class AntiEntropy:
-    """`dirty`: the streams in which some neighbour may not be as far as this node, or not know how far it is."""
+    """Compares windows with each neighbour. `slow`: those that are told nothing until they read again."""
 
     def __init__(
-        self,
-        me: Ref,
-        settings: Settings,
-        out: Outbox,
-        retransmission: Retransmission,
-        is_fresh: Callable[[TopicWindow], bool],
-        open_stream: Callable[[TopicWindow, StreamKey, int, int, Time], Stream],
+        self, me: Ref, settings: Settings, out: Outbox, windows: Windows, retransmission: Retransmission
     ) -> None:
         self.me = me
+        self.slow: set[NodeId] = set()
         self._settings = settings
         self._out = out
+        self._windows = windows
         self._retransmission = retransmission
-        self._is_fresh = is_fresh
-        self._open_stream = open_stream
-        self.dirty: list[Stream] = []
-        self.behind: set[NodeId] = set()
-
-    def note_change(self, stream: Stream) -> SetTimer | None:
-        """Somebody is to hear of this stream; the timer that has to be set for it, if any."""
-        if stream.is_dirty:
-            return None
-        stream.is_dirty = True
-        stream.rounds = 0
-        self.dirty.append(stream)
-        return SetTimer(ROUND, self._settings.announce_period) if len(self.dirty) == 1 else None
-
-    def touch(self, stream: Stream) -> None:
-        timer = self.note_change(stream)
-        if timer is not None:
-            self._out.put(timer)
 
     def compare(self, peer: Ref, topics: Iterable[TopicWindow], now: Time) -> None:
         """A link for these topics is there, or there again: say everything, and ask for the same."""
@@ -76,19 +49,19 @@ class AntiEntropy:
             for stream in told:
                 stream.told[peer.id] = stream.last
             for stream in carried.streams.values():
-                self.touch(stream)
+                self._windows.touch(stream)
         if marks:
             self._out.send(peer, Announce(tuple(marks), compare=True))
 
     def announce(self, now: Time) -> None:
-        """Once a period: tell each neighbour what it may not know. `dirty` keeps what is to be repeated.
+        """Once a period: tell each neighbour what it may not know. `changed` keeps what is to be repeated.
 
         A stream that goes on comes over the tree by itself; only its publisher waits to hear how far it came.
         """
         news: News = {}
         retell, longest = self._settings.retell_period, SELDOM * self._settings.announce_period
         unsettled: list[Stream] = []
-        for stream in self.dirty:
+        for stream in self._windows.changed:
             if stream.carried.streams.get(stream.key) is not stream:
                 stream.is_dirty = False
                 continue
@@ -107,20 +80,20 @@ class AntiEntropy:
                 unsettled.append(stream)
             if stream.is_own:
                 self.note_held(stream)
-        self.dirty = unsettled
+        self._windows.changed = unsettled
         for node in sorted(news):
             ref, topics = news[node]
             self._out.send(ref, Announce(tuple((topic, tuple(marks)) for topic, marks in topics.items())))
         self.set_timer()
 
     def set_timer(self) -> None:
-        if self.dirty:
+        if self._windows.changed:
             self._out.set_timer(ROUND, self._settings.announce_period)
 
     def _tell_publisher(self, stream: Stream, news: News, now: Time) -> None:
         """If it is a neighbour."""
         ref = stream.carried.peers.get(stream.publisher)
-        if ref is None or ref.id in self.behind or not stream.is_settled or stream.told.get(ref.id) == stream.last:
+        if ref is None or ref.id in self.slow or not stream.is_settled or stream.told.get(ref.id) == stream.last:
             return
         self._add_mark(stream, ref, news, now)
 
@@ -136,7 +109,7 @@ class AntiEntropy:
         last, known, told = stream.last, stream.known, stream.told
         settled = True
         for peer, ref in stream.carried.peers.items():
-            if peer in self.behind:
+            if peer in self.slow:
                 continue
             theirs = known.get(peer)
             lags = theirs is None or theirs[1] < last
@@ -159,7 +132,7 @@ class AntiEntropy:
                 if key not in named:
                     stream.forget_peer(sender)
                     stream.told_at = NEVER
-                    self.touch(stream)
+                    self._windows.touch(stream)
 
     def _hear_mark(
         self, carried: TopicWindow, sender: NodeId, key: StreamKey, mark: StreamMark, compare: bool, now: Time
@@ -179,13 +152,13 @@ class AntiEntropy:
         if mark.yours != stream.last and (stream.rounds or not stream.is_dirty):
             stream.told.pop(sender, None)
             stream.told_at = NEVER
-            self.touch(stream)
+            self._windows.touch(stream)
         elif mark.last < stream.last:
-            self.touch(stream)
+            self._windows.touch(stream)
         if stream.is_own:
             self.note_held(stream)
         elif mark.last > stream.last:
-            self._retransmission.note_lack(stream, mark.last, now, sender, compare)
+            self._retransmission.note_hole(stream, mark.last, now, sender, compare)
 
     def _begin(
         self, carried: TopicWindow, stream: Stream | None, key: StreamKey, mark: StreamMark, now: Time
@@ -196,10 +169,10 @@ class AntiEntropy:
         that was there all the time should have it all.
         """
         settling = carried.linked_at is None or now - carried.linked_at < SETTLING * self._settings.announce_period
-        fresh = self._is_fresh(carried)
+        fresh = self._windows.is_fresh(carried)
         start = mark.first if fresh or settling else mark.opened
         if stream is None:
-            stream = self._open_stream(carried, key, start - 1, mark.opened, now - mark.idle * 1000)
+            stream = self._windows.open_stream(carried, key, start - 1, mark.opened, now - mark.idle * 1000)
         else:
             stream.is_determined = True
             stream.opened, stream.first, stream.last = mark.opened, start, start - 1
@@ -208,14 +181,14 @@ class AntiEntropy:
         if fresh and not carried.replays:
             stream.silent_until = max(stream.silent_until, mark.last)
         stream.judge()
-        self.touch(stream)
-        self._retransmission.flush(stream, now)
+        self._windows.touch(stream)
+        self._windows.settle(stream, now)
         return stream
 
     def note_held(self, stream: Stream) -> None:
         """Tell the publisher's application how far those who pass its publications on are."""
         carried = stream.carried
-        peers = [peer for peer in carried.eager or carried.peers if peer not in self.behind]
+        peers = [peer for peer in carried.eager or carried.peers if peer not in self.slow]
         held = min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0)
         if held <= stream.held:
             return

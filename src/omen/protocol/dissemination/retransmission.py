@@ -1,12 +1,10 @@
-"""What a node lacks: waited for, asked for, and given up in the end, never in silence."""
+"""Holes in a stream: waited for, requested from neighbours, and told as a gap in the end, never in silence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.window import NOBODY, Stream, TopicWindow
+from omen.protocol.dissemination.window import NOBODY, Stream, Windows
 from omen.protocol.events import Gap, NodeId, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, RetransmissionRequest, StreamMark, stream_key
@@ -16,49 +14,41 @@ class RetransmissionTimer(Timer, frozen=True):
     """What was announced should have come by now."""
 
 
-LACK = RetransmissionTimer()
+DUE = RetransmissionTimer()
 FEWEST_EACH = 16
 SILENT_ATTEMPTS = 4
 
-DescriptorRequest = tuple[Topic, NodeId, int, int, int]
+Want = tuple[Topic, NodeId, int, int, int]
 
 
 class Retransmission:
-    """`lacking`: the streams in which a neighbour is further, or a publication came before an earlier one."""
+    """A stream has a hole where a neighbour is further, or a publication came before an earlier one."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        out: Outbox,
-        carried: Mapping[Topic, TopicWindow],
-        flush: Callable[[Stream, Time], None],
-    ) -> None:
+    def __init__(self, settings: Settings, out: Outbox, windows: Windows) -> None:
         self._settings = settings
         self._out = out
-        self._carried = carried
-        self.flush = flush
-        self.lacking: dict[Stream, None] = {}
+        self._windows = windows
         self.gaps = 0
         self._is_armed = False
         self._room = 0
-        self._asked: dict[tuple[NodeId, bool], tuple[Ref, list[DescriptorRequest]]] = {}
+        self._asked: dict[tuple[NodeId, bool], tuple[Ref, list[Want]]] = {}
 
-    def note_lack(self, stream: Stream, upto: int, now: Time, by: NodeId = NOBODY, new_link: bool = False) -> None:
-        """Somebody has more. What a new link brings is pulled at once, the rest is given time to come by itself.
+    def note_hole(self, stream: Stream, upto: int, now: Time, by: NodeId = NOBODY, new_link: bool = False) -> None:
+        """Somebody has more. What a new link offers is requested at once, the rest is given time to come by itself.
 
-        Whoever was asked says how far it is when all it sends for one pull is sent: then the next is asked for.
+        Whoever was asked says how far it is when all it sends for one request is sent: then the next is asked for.
         """
-        if stream not in self.lacking:
+        if stream not in self._windows.missing:
             stream.want, stream.want_since, stream.attempts = upto, now, 0
-            self.lacking[stream] = None
-        if stream.retransmission == NOBODY:
+            self._windows.missing[stream] = None
+        if stream.asked_peer == NOBODY:
             if new_link:
-                self._pull(stream, now)
-        elif stream.retransmission == by and stream.last > stream.pulled_from:
-            self._pull(stream, now)
+                self._request(stream, now)
+        elif stream.asked_peer == by and stream.last > stream.asked_from:
+            self._request(stream, now)
         self._arm()
 
-    def send_pulls(self) -> None:
+    def send_requests(self) -> None:
         """Everything asked of one neighbour goes out as one."""
         for (_, graft), (ref, wants) in self._asked.items():
             self._out.send(ref, RetransmissionRequest(tuple(wants), graft))
@@ -69,18 +59,18 @@ class Retransmission:
             self.set_timer()
 
     def set_timer(self) -> None:
-        self._is_armed = bool(self.lacking)
-        if self.lacking:
-            self._out.set_timer(LACK, self._settings.graft_delay)
+        self._is_armed = bool(self._windows.missing)
+        if self._windows.missing:
+            self._out.set_timer(DUE, self._settings.graft_delay)
 
     def look_after_all(self, now: Time) -> None:
-        """The timer: pull what did not come, and again what was pulled in vain."""
+        """The timer: request what did not come, and again what was requested in vain."""
         self._is_armed = False
-        for stream in list(self.lacking):
+        for stream in list(self._windows.missing):
             if stream.carried.streams.get(stream.key) is stream:
                 self._look_after(stream, now)
             else:
-                del self.lacking[stream]
+                del self._windows.missing[stream]
         self._arm()
 
     def _look_after(self, stream: Stream, now: Time) -> None:
@@ -90,19 +80,19 @@ class Retransmission:
                 self._end(stream)
                 return
             stream.want, stream.want_since, stream.attempts = ahead, now, 0
-        has_come = stream.retransmission != NOBODY and stream.last > stream.pulled_from
-        due = stream.pulled_at + self._settings.pull_retry if stream.attempts else stream.want_since
+        has_come = stream.asked_peer != NOBODY and stream.last > stream.asked_from
+        due = stream.asked_at + self._settings.pull_retry if stream.attempts else stream.want_since
         if has_come or now - max(due, stream.want_since + self._settings.graft_delay) >= 0:
-            self._pull(stream, now)
+            self._request(stream, now)
 
     def _end(self, stream: Stream) -> None:
-        del self.lacking[stream]
-        stream.retransmission = NOBODY
+        del self._windows.missing[stream]
+        stream.asked_peer = NOBODY
         stream.judge()
 
-    def _pull(self, stream: Stream, now: Time) -> None:
+    def _request(self, stream: Stream, now: Time) -> None:
         """Ask whoever can give what comes next; if nobody can, whoever has something later."""
-        if stream.retransmission != NOBODY and stream.last > stream.pulled_from:
+        if stream.asked_peer != NOBODY and stream.last > stream.asked_from:
             stream.attempts = 0
         carried, needed = stream.carried, stream.last + 1
         peers = sorted(carried.peers)
@@ -113,11 +103,11 @@ class Retransmission:
         if not able and self._gives_up(stream, now):
             return
         stream.attempts += 1
-        stream.pulled_at, stream.pulled_from = now, stream.last
+        stream.asked_at, stream.asked_from = now, stream.last
         if not ahead:
             return
         chosen = (able or ahead)[(stream.attempts - 1) % len(able or ahead)]
-        stream.retransmission, stream.plain = chosen, False
+        stream.asked_peer, stream.plain = chosen, False
         self._ask(stream, chosen, needed)
 
     def _ask(self, stream: Stream, peer: NodeId, needed: int) -> None:
@@ -159,8 +149,8 @@ class Retransmission:
                 self._out.put(Gap(carried.topic, stream.publisher, stream.incarnation, first, last))
         stream.last, stream.first = last, until
         stream.attempts = 0
-        stream.retransmission = NOBODY
-        self.flush(stream, now)
+        stream.asked_peer = NOBODY
+        self._windows.settle(stream, now)
 
     def serve(self, sender: NodeId, message: RetransmissionRequest, is_slow: bool, now: Time) -> None:
         """Send what is asked for, a batch at most, and say how far one is."""
@@ -169,7 +159,7 @@ class Retransmission:
         self._room = self._settings.batch_bytes
         ref = None
         for topic, publisher, incarnation, first, last in message.wants:
-            carried = self._carried.get(topic)
+            carried = self._windows.topics.get(topic)
             if carried is None or sender not in carried.peers:
                 continue
             ref = carried.peers[sender]

@@ -1,23 +1,60 @@
-"""What a node keeps of each topic it carries: the newest publications, the streams they belong to, and the tree."""
+"""What a node keeps of each topic it carries: the newest publications, the streams they belong to, the tree's links.
+
+Also the numbers of what the node publishes itself, and the table of all streams, which the other parts share.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Mapping
+from collections.abc import Mapping, Set
 
 from omen.protocol.config import Dissemination
-from omen.protocol.events import NodeId, Time, Topic
+from omen.protocol.context import Outbox
+from omen.protocol.events import Deliver, NodeId, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Publication, StreamKey, StreamMark, read_key
 
 OVERHEAD = 300
 """Bytes that keeping one publication costs beside its frame, measured."""
-PARKED_AT_MOST = 4
+EVICTED_AT_MOST = 4
 """Of so many times the streams that a topic has room for, a node knows at least how far they are."""
 CHUNK = 4 << 10
 """A window asks for so many bytes more than it needs, so that it need not ask for each publication."""
+TOPICS_AT_MOST = 1 << 16
+"""Topics on which a node goes on counting: a number used twice would be taken for a duplicate."""
 NOBODY = -1
 NEVER: Time = -(1 << 62)
+
+
+class AnnounceTimer(Timer, frozen=True):
+    """Neighbours are told how far this node is."""
+
+
+class SweepTimer(Timer, frozen=True):
+    """What is old is let go."""
+
+
+ROUND, SWEEP = AnnounceTimer(), SweepTimer()
+
+
+class Numbering:
+    """How far this node is on each topic; it goes on counting when it begins another life. `silence`: ends a run."""
+
+    def __init__(self, silence: Time) -> None:
+        self._silence = silence
+        self._latest: dict[Topic, tuple[int, Time, int]] = {}
+
+    def last(self, topic: Topic) -> int:
+        """The newest number; 0: none."""
+        return self._latest.get(topic, (0, 0, 0))[0]
+
+    def take(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
+        """The next number, and whether it is the first of a run."""
+        before, when, life = self._latest.get(topic, (0, 0, 0))
+        if before == 0 and len(self._latest) >= TOPICS_AT_MOST:
+            del self._latest[next(iter(self._latest))]
+        self._latest[topic] = (before + 1, now, incarnation)
+        return before + 1, life != incarnation or now - when >= self._silence
 
 
 class Stream:
@@ -30,6 +67,9 @@ class Stream:
     """
 
     __slots__ = (
+        "asked_at",
+        "asked_from",
+        "asked_peer",
         "attempts",
         "carried",
         "early",
@@ -50,10 +90,7 @@ class Stream:
         "parent",
         "plain",
         "publisher",
-        "pulled_at",
-        "pulled_from",
         "recent",
-        "retransmission",
         "rounds",
         "silent_until",
         "told",
@@ -90,13 +127,13 @@ class Stream:
         # Publications up to the mark were that old when a neighbour announced them.
         self.marked_last = 0
         self.marked_time: Time = now
-        # What is lacking, since when, and who was asked for it.
+        # The hole: up to where, since when, and who was asked for it.
         self.want = 0
         self.want_since: Time = 0
         self.attempts = 0
-        self.retransmission: NodeId = NOBODY
-        self.pulled_at: Time = 0
-        self.pulled_from = 0
+        self.asked_peer: NodeId = NOBODY
+        self.asked_at: Time = 0
+        self.asked_from = 0
 
     @property
     def is_settled(self) -> bool:
@@ -117,7 +154,7 @@ class Stream:
 
     def judge(self) -> None:
         """Whether the next in sequence can go straight through."""
-        self.plain = self.is_settled and not self.early and self.retransmission == NOBODY
+        self.plain = self.is_settled and not self.early and self.asked_peer == NOBODY
 
     def mark_for(self, peer: NodeId, now: Time) -> StreamMark:
         known = self.known.get(peer)
@@ -144,14 +181,14 @@ class Stream:
         self.told.clear()
         self.early.clear()
         self.early_bytes = 0
-        self.retransmission = NOBODY
+        self.asked_peer = NOBODY
         self.judge()
 
     def forget_peer(self, peer: NodeId) -> None:
         self.known.pop(peer, None)
         self.told.pop(peer, None)
-        if self.retransmission == peer:
-            self.pulled_at = 0
+        if self.asked_peer == peer:
+            self.asked_at = 0
 
 
 class WindowBudget:
@@ -188,7 +225,7 @@ class TopicWindow:
         self.eager: set[NodeId] = set()
         self.fanout: dict[NodeId, tuple[NodeId, ...]] = {}
         self.streams: dict[StreamKey, Stream] = {}
-        self.parked: dict[StreamKey, Stream] = {}
+        self.evicted: dict[StreamKey, Stream] = {}
         # What is kept, the oldest first: of which stream, which sequence, since when. Three rows of what exists anyway,
         # for a tuple each would be looked at by every garbage collection.
         self.owners: deque[Stream] = deque()
@@ -223,20 +260,20 @@ class TopicWindow:
         self.eager.discard(peer)
         self.fanout.clear()
 
-    def park(self, lacking: Container[Stream]) -> Stream:
+    def evict(self, missing: Set[Stream]) -> Stream:
         """Too many publishers: the one silent for longest is told of no more, but how far it is stays known."""
 
         def order(stream: Stream) -> tuple[bool, bool, bool, Time, StreamKey]:
             """Last those of which something is still to be said or to come."""
-            return (stream.is_own, stream in lacking, stream.is_dirty, stream.heard, stream.key)
+            return (stream.is_own, stream in missing, stream.is_dirty, stream.heard, stream.key)
 
         stream = min(self.streams.values(), key=order)
         del self.streams[stream.key]
         stream.clear()
         if stream.is_determined:
-            self.parked[stream.key] = stream
-            if len(self.parked) > PARKED_AT_MOST * self._config.streams:
-                del self.parked[next(iter(self.parked))]
+            self.evicted[stream.key] = stream
+            if len(self.evicted) > EVICTED_AT_MOST * self._config.streams:
+                del self.evicted[next(iter(self.evicted))]
         return stream
 
     def pace(self, now: Time) -> Stream | None:
@@ -294,3 +331,110 @@ class TopicWindow:
         self.size -= len(stream.recent.pop(sequence).frame) + OVERHEAD
         if sequence >= stream.first:
             stream.first = sequence + 1
+
+
+class Windows:
+    """All topics and streams of a node, shared by the parts that fill, compare and repair them.
+
+    `missing`: the streams with a hole. `changed`: those in which some neighbour may not be as far as this node, or not
+    know how far it is. `waiting`: the topics in which this node is still to be linked. `evictions`: how often a stream
+    made way for another, because its topic had too many.
+    """
+
+    def __init__(self, settings: Dissemination, out: Outbox) -> None:
+        self._settings = settings
+        self._out = out
+        self.topics: dict[Topic, TopicWindow] = {}
+        self.streams: dict[StreamKey, Stream] = {}
+        self.budget = WindowBudget(settings.total_window_bytes, self.topics)
+        self.missing: dict[Stream, None] = {}
+        self.changed: list[Stream] = []
+        self.waiting: Set[Topic] = frozenset()
+        self.evictions = 0
+        self._retired: dict[StreamKey, tuple[int, Time]] = {}
+        self._is_sweeping = False
+
+    def is_fresh(self, carried: TopicWindow) -> bool:
+        """Whether this node was never linked in the topic."""
+        return carried.linked_at is None and carried.topic in self.waiting
+
+    def settled_before(self, key: StreamKey) -> int:
+        """How far this stream was delivered when the topic was carried last."""
+        return self._retired.get(key, (0, 0))[0]
+
+    def open_stream(self, carried: TopicWindow, key: StreamKey, last: int, opened: int, heard: Time) -> Stream:
+        """A publisher to keep track of, from `last` on; one that had to make way goes on where it was."""
+        stream = carried.evicted.pop(key, None)
+        if stream is None:
+            stream = Stream(carried, key, last, opened, heard)
+            stream.silent_until = self.settled_before(key)
+        if len(carried.streams) >= self._settings.streams:
+            self.evictions += 1
+            evicted = carried.evict(self.missing.keys())
+            del self.streams[evicted.key]
+            self.missing.pop(evicted, None)
+        self.streams[key] = carried.streams[key] = stream
+        if not self._is_sweeping:
+            self._is_sweeping = True
+            self._out.set_timer(SWEEP, self._settings.window_age // 6)
+        return stream
+
+    def retire(self, topic: Topic) -> TopicWindow:
+        """A topic given up: should it be taken up again, nothing is delivered twice."""
+        carried = self.topics.pop(topic)
+        self.budget.left += carried.limit
+        for stream in (*carried.streams.values(), *carried.evicted.values()):
+            self.streams.pop(stream.key, None)
+            self._retired[stream.key] = (stream.last, stream.heard)
+        carried.streams.clear()
+        return carried
+
+    def note_change(self, stream: Stream) -> bool:
+        """Neighbours are to hear of this stream; whether the announce timer has to be set for it."""
+        if stream.is_dirty:
+            return False
+        stream.is_dirty = True
+        stream.rounds = 0
+        self.changed.append(stream)
+        return len(self.changed) == 1
+
+    def touch(self, stream: Stream) -> None:
+        if self.note_change(stream):
+            self._out.set_timer(ROUND, self._settings.announce_period)
+
+    def settle(self, stream: Stream, now: Time) -> None:
+        """Deliver and keep whatever is next in sequence by now."""
+        if not stream.is_determined:
+            return
+        carried = stream.carried
+        moved = False
+        while (publication := stream.take_early(stream.last + 1)) is not None:
+            moved = True
+            stream.last = sequence = publication.sequence
+            if publication.is_opening:
+                stream.opened = sequence
+            is_new = sequence > stream.marked_last
+            carried.keep(stream, publication, now if is_new else stream.marked_time)
+            stream.heard = max(stream.heard, now if is_new else stream.marked_time)
+            if carried.is_wanted and sequence > stream.silent_until:
+                delivery = Deliver(carried.topic, stream.publisher, stream.incarnation, sequence, publication.payload)
+                self._out.put(delivery)
+        if moved:
+            self.touch(stream)
+        stream.judge()
+
+    def sweep(self, now: Time) -> None:
+        """Let go of what is old, and of publishers that have been silent for twice as long as windows last."""
+        oldest = now - 2 * self._settings.window_age
+        for carried in self.topics.values():
+            carried.expire(now)
+            carried.evicted = {key: stream for key, stream in carried.evicted.items() if stream.heard > oldest}
+        for stream in [stream for stream in self.streams.values() if stream.heard <= oldest and not stream.early]:
+            del self.streams[stream.key], stream.carried.streams[stream.key]
+        self._retired = {key: entry for key, entry in self._retired.items() if entry[1] > oldest}
+        self._is_sweeping = bool(self.streams or self._retired)
+        self.set_sweep_timer()
+
+    def set_sweep_timer(self) -> None:
+        if self._is_sweeping:
+            self._out.set_timer(SWEEP, self._settings.window_age // 6)
