@@ -25,7 +25,7 @@ from omen.protocol.membership.lost_peers import LostPeer
 from omen.protocol.membership.peer_table import PeerTable, Registry, SharedPeerTable, is_newer
 from omen.protocol.membership.ring_lookup import LookupDone, LookupTimer
 from omen.protocol.messages import overlay as messages
-from omen.protocol.messages.base import INCARNATION_AT_MOST, Descriptor, Digest, EventId, Ref
+from omen.protocol.messages.base import INCARNATION_AT_MOST, Descriptor, Digest, EventId, EventKind, Ref
 from omen.protocol.messages.publications import Publication
 from omen.protocol.parts import build_parts
 from omen.protocol.repair.links import FADING, UP, LinkState
@@ -478,7 +478,7 @@ class OmenNode:
     def _lift_tombstone(self, ref: Ref) -> None:
         """What was handled for that incarnation is void: when it ends it is to be repaired anew."""
         del self._parts.peer_table.tombstones[ref.id]
-        self._parts.coordinator.event_queue.handled.pop(EventId(ref.id, ref.incarnation, "leave"), None)
+        self._parts.coordinator.event_queue.handled.pop(EventId(ref.id, ref.incarnation, EventKind.LEAVE), None)
 
     def _expire_tombstones(self) -> None:
         """Tombstones that have had their time go, and with them what is remembered of the loss."""
@@ -495,7 +495,7 @@ class OmenNode:
 
     def _on_leaving(self, sender: NodeId, message: messages.Leaving) -> None:
         if message.handled:
-            event = EventId(message.ref.id, message.ref.incarnation, "leave")
+            event = EventId(message.ref.id, message.ref.incarnation, EventKind.LEAVE)
             self._parts.coordinator.event_queue.remember(event, ())
             self._parts.links.drop(sender)
         self._lose(message.ref.id, message.ref.incarnation, doubtful=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from omen.protocol.config import Config
 from omen.protocol.events import NodeId, RepairStage, Topic
-from omen.protocol.messages.base import Descriptor, EventId, Ref
+from omen.protocol.messages.base import Descriptor, EventId, EventKind, Ref
 from omen.protocol.repair.links import LinkState
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class NodeStatus:
     @property
     def is_joining(self) -> bool:
         """Whether this node still waits for its first links."""
-        return any(event.kind == "join" for event in self.repairs.requests)
+        return any(event.kind == EventKind.JOIN for event in self.repairs.requests)
 
 
 def _links_status(parts: Parts) -> dict[NodeId, LinkStatus]:

@@ -16,6 +16,7 @@ import msgspec
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId
 from omen.protocol.membership.connections import Incarnations
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import (
     DescriptorRequest,
     Descriptors,
@@ -57,8 +58,8 @@ MALFORMED, UNKNOWN, OVERSIZED, FALSE, STALE, TOO_MANY = (
     "stale",
     "too many",
 )
-REQUESTS = frozenset({"join", "leave", "add", "drop"})
-LOSSES = frozenset({"leave", "drop"})
+REQUESTS = frozenset({EventKind.JOIN, EventKind.LEAVE, EventKind.ADD, EventKind.DROP})
+LOSSES = frozenset({EventKind.LEAVE, EventKind.DROP})
 
 SPEAKERS: dict[type, Callable[[Any], Ref]] = {
     DigestOffer: lambda message: message.digests[0].ref,
@@ -144,7 +145,7 @@ class MessageValidator:
         return self._room(event)
 
     def check_report(self, message: LossReport) -> str | None:
-        if message.event.kind != "leave" or message.reporter.id == message.event.node:
+        if message.event.kind != EventKind.LEAVE or message.reporter.id == message.event.node:
             return FALSE
         return self._room(message.event)
 

@@ -19,6 +19,7 @@ from omen.protocol.events import (
     Time,
 )
 from omen.protocol.membership.ring import SPARE
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, Ref
 from omen.protocol.repair.event_queue import HANDLED_AT_MOST
 from omen.protocol.repair.link_pruning import PROBES_AT_MOST
@@ -142,7 +143,7 @@ class Monitors(Watch):
         for event in [event for event in self._expected if event.node == node and event.incarnation <= incarnation]:
             del self._expected[event]
         if self._is_known(node, incarnation):
-            self._expect(EventId(node, incarnation, "leave"))
+            self._expect(EventId(node, incarnation, EventKind.LEAVE))
 
     def check(self) -> None:
         """Look at the whole world as it is now; at what each node keeps, which changes slowly, every fifth time."""
@@ -191,7 +192,7 @@ class Monitors(Watch):
         self.renewals += 1
         self._note_consequence()
         self._note_end(node, incarnation - 1)
-        self._expect(EventId(node, incarnation, "join"))
+        self._expect(EventId(node, incarnation, EventKind.JOIN))
 
     def _note_loss(self, ref: Ref) -> None:
         """Somebody is taken for gone who is there: that costs it links, for a while."""

@@ -11,6 +11,7 @@ from omen.interests import Interests, Label
 from omen.overlay import Overlay
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, PeerLost, RepairFinished, RepairStageEntered, Time
 from omen.protocol.membership.ring import SPACE, place_of
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId
 from omen.protocol.node import OmenNode
 from omen.sim.expecting import Repair, examine
@@ -189,7 +190,7 @@ class Run:
             monitors.note_end(node, life)
             population.crash(name)
         elif action == "leave":
-            monitors.expect(EventId(node, life, "leave"))
+            monitors.expect(EventId(node, life, EventKind.LEAVE))
             population.leave(name)
         elif action == "resubscribe":
             monitors.note_burst()
@@ -214,7 +215,7 @@ class Run:
         if self.population.place(name) in self.population.members():
             return
         node = self.population.join(name, event.topics or (), event.through)
-        self.monitors.expect(EventId(node, self.population.cores[node].ref.incarnation, "join"))
+        self.monitors.expect(EventId(node, self.population.cores[node].ref.incarnation, EventKind.JOIN))
 
     def _scramble(self, share: float) -> None:
         """Take a share of the links away at both ends without a word, as no protocol would."""

@@ -14,6 +14,7 @@ from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, RepairFinished, RequestHandled, Time
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import AUDIT, FAILURE_DETECTION, EventId
 from omen.sim.latency import uniform
 from omen.sim.population import Population
@@ -144,20 +145,20 @@ class SimulatedSystem:
         node = population.place(event.node)
         if isinstance(event, Join):
             population.join(event.node, self._topics_of(event.node, event.topics))
-            return [EventId(node, self.world.places[node].incarnation, "join")]
+            return [EventId(node, self.world.places[node].incarnation, EventKind.JOIN)]
         life = self.world.places[node].incarnation
         if isinstance(event, Resubscribe):
             had = population.wanted(node)
             version = population.cores[node].status().me.digest.topics_version + 1
             population.resubscribe(event.node, self._topics_of(event.node, event.topics))
             wants = population.wanted(node)
-            kinds = [kind for kind, topics in (("add", wants - had), ("drop", had - wants)) if topics]
+            kinds = [kind for kind, topics in ((EventKind.ADD, wants - had), (EventKind.DROP, had - wants)) if topics]
             return [EventId(node, life, kind, version) for kind in kinds]
         if isinstance(event, Crash):
             population.crash(event.node)
         else:
             population.leave(event.node)
-        return [EventId(node, life, "leave")]
+        return [EventId(node, life, EventKind.LEAVE)]
 
     def _topics_of(self, label: Label, topics: Sequence[Label] | None) -> Sequence[Label]:
         return self._topics.get(label, ()) if topics is None else topics

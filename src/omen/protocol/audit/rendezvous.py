@@ -16,6 +16,7 @@ from omen.protocol.audit.labels import FEW
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, SplitTopicsLinked, Time, Timer, Topic
 from omen.protocol.membership.ring import Ring
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import (
     EventId,
     LinkProposal,
@@ -216,7 +217,7 @@ class Rendezvous:
         degrees = [hands[node].degree for node in nodes]
         pairs = self._engine(topics_of, labels_of, degrees, self._config.rho, -1)
         chosen = _joining([(hands[nodes[one]], hands[nodes[other]]) for one, other in pairs], split)
-        event = EventId(self._peer_table.id, self._peer_table.ref.incarnation, "audit", inquiry.nonce)
+        event = EventId(self._peer_table.id, self._peer_table.ref.incarnation, EventKind.AUDIT, inquiry.nonce)
         for one, other in chosen:
             self._out.send(one.ref, LinkProposal(self._peer_table.ref, event, 0, other.ref))
             self._out.send(other.ref, LinkProposal(self._peer_table.ref, event, 0, one.ref))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -41,12 +42,22 @@ class Descriptor(msgspec.Struct, frozen=True, array_like=True, gc=False):
     neighbours: tuple[Ref, ...]
 
 
+class EventKind(StrEnum):
+    """What a churn event is (omen 5); AUDIT: links that no event has led to."""
+
+    JOIN = "join"
+    LEAVE = "leave"
+    ADD = "add"
+    DROP = "drop"
+    AUDIT = "audit"
+
+
 class EventId(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
     """A simple churn event (omen 5): which node, in which incarnation, did what."""
 
     node: Place
     incarnation: Incarnation
-    kind: Text  # "leave", "join", "add" or "drop"; "audit" for links that no event has led to
+    kind: EventKind
     version: Number = 0
 
 

@@ -8,6 +8,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, RepairFinished, Timer, TimerHandlers
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import (
     Descriptor,
     EventId,
@@ -77,12 +78,12 @@ class Coordinator:
 
     def pinned(self) -> list[NodeId]:
         """Lost nodes whose backups must be kept until their event is handled."""
-        return [event.node for event in self.event_queue.pending if event.kind == "leave"]
+        return [event.node for event in self.event_queue.pending if event.kind == EventKind.LEAVE]
 
     def on_loss(self, descriptor: Descriptor, backups: list[Ref]) -> None:
         """A predecessor has failed; this is all that was kept for it."""
         ref = descriptor.digest.ref
-        event = EventId(ref.id, ref.incarnation, "leave")
+        event = EventId(ref.id, ref.incarnation, EventKind.LEAVE)
         if event in self.event_queue.handled:
             return
         loss = self.event_queue.get(event).loss
@@ -146,7 +147,7 @@ class Coordinator:
             return
         pending = self.event_queue.get(event)
         pending.client = ref
-        if event.kind in ("join", "add"):
+        if event.kind in (EventKind.JOIN, EventKind.ADD):
             pending.centre = message.descriptor
             pending.loss.topics.update(message.added)
         else:
@@ -259,7 +260,7 @@ class Coordinator:
         event = timer.event
         if event in self.event_queue.standby:
             del self.event_queue.standby[event]
-            if event.kind != "leave" or self._ring.is_in_pred_range(event.node):
+            if event.kind != EventKind.LEAVE or self._ring.is_in_pred_range(event.node):
                 self._enqueue(event)
             else:
                 self.event_queue.pending.pop(event, None)
@@ -296,7 +297,7 @@ class Coordinator:
                 told.update(pending.inquirers)
                 if pending.client is not None:
                     told[pending.client.id] = pending.client
-            if event.kind == "leave" and (pending is None or pending.client is None):
+            if event.kind == EventKind.LEAVE and (pending is None or pending.client is None):
                 self._renew_if_there(event)
             done = Handled(event, repaired)
             for node in sorted(told):

@@ -8,6 +8,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Timer, TimerHandlers, Topic
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LossReport, LossReportAck, Ref
 from omen.protocol.repair.coordinator import Coordinator
 
@@ -57,7 +58,7 @@ class LossReports:
         """A neighbour has failed; `successors` are those it named itself."""
         self._remember_former(ref.id, ref.incarnation)
         if self._config.remedies.former_neighbours_report:
-            event = EventId(ref.id, ref.incarnation, "leave")
+            event = EventId(ref.id, ref.incarnation, EventKind.LEAVE)
             self.open[event] = OpenReport(topics, list(successors))
             self.report(event)
 

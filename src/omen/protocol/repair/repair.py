@@ -8,6 +8,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Timer, Topic
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import (
     EventId,
     FailureNotice,
@@ -165,10 +166,12 @@ class Repairer:
     def _wait_until_ready(self, repair: Repair) -> Outcome | None:
         """Alg. 5 line 3: wait until R(v'), or until it is no longer this node's to do."""
         event = repair.event
-        if event.kind == "leave" and not self._ring.is_in_pred_range(event.node):
+        if event.kind == EventKind.LEAVE and not self._ring.is_in_pred_range(event.node):
             self.repair = None
             return LeftToAnother(event)
-        ready = event.kind != "leave" or event.node not in self._views.shadows or self._views.is_ready(event.node)
+        ready = (
+            event.kind != EventKind.LEAVE or event.node not in self._views.shadows or self._views.is_ready(event.node)
+        )
         if not ready:
             self._out.set_timer(RepairTimer(WAITING, event, repair.attempt), self._config.gossip_period // 4)
             return None
@@ -332,7 +335,7 @@ class Repairer:
             return False
         if not self._config.remedies.linked_losses_as_one or node in repair.losses:
             return False
-        repair.losses[node] = Loss(EventId(ref.id, ref.incarnation, "leave"), known=False)
+        repair.losses[node] = Loss(EventId(ref.id, ref.incarnation, EventKind.LEAVE), known=False)
         return self._inherit(repair, node)
 
     def _inherit(self, repair: Repair, node: NodeId) -> bool:

@@ -8,6 +8,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, RequestHandled, Time, Timer, TimerHandlers, Topic
 from omen.protocol.membership.connections import OwnDescriptor
 from omen.protocol.membership.ring import Ring
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import Descriptor, Digest, EventId, Ref, RepairRequest
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.views import Views
@@ -46,14 +47,14 @@ class Requests:
         return {RequestTimer: self.on_timer}
 
     def join(self) -> None:
-        self._ask("join", 0, self._peer_table.me.topics, ())
+        self._ask(EventKind.JOIN, 0, self._peer_table.me.topics, ())
 
     def depart(self) -> None:
         """Let the successor repair the gap first, then leave."""
         if not self.departing:
             self.departing = True
             self._out.set_timer(DepartTimer(), 2 * self._config.standby_timeout)
-            self._ask("leave", 0, (), self._peer_table.me.topics)
+            self._ask(EventKind.LEAVE, 0, (), self._peer_table.me.topics)
 
     def resubscribe(self, added: Iterable[Topic], dropped: Iterable[Topic]) -> None:
         """Added topics like a join, dropped ones like a leave, for those topics only."""
@@ -66,9 +67,9 @@ class Requests:
         self._version = max(self._version, self._peer_table.me.digest.topics_version) + 1
         if fresh:
             self._carry(fresh | set(self._peer_table.me.topics))
-            self._ask("add", self._version, tuple(sorted(fresh)), ())
+            self._ask(EventKind.ADD, self._version, tuple(sorted(fresh)), ())
         if given_up:
-            self._ask("drop", self._version, (), tuple(sorted(given_up)))
+            self._ask(EventKind.DROP, self._version, (), tuple(sorted(given_up)))
 
     def on_timer(self, timer: RequestTimer) -> None:
         self.ask_again(timer.event)
@@ -99,16 +100,16 @@ class Requests:
             self._ask(event.kind, self._version, (), request.dropped, wait)
             return False
         self._out.notify(RequestHandled(event))
-        if event.kind == "drop":
+        if event.kind == EventKind.DROP:
             self._carry(set(self._peer_table.me.topics) - (set(request.dropped) - self.wanted))
-        return event.kind == "leave" and self.departing
+        return event.kind == EventKind.LEAVE and self.departing
 
     def waiting_for(self) -> set[Topic]:
         """The topics in which this node is still to be linked."""
         return {topic for request in self.open.values() for topic in request.added}
 
     def _ask(
-        self, kind: str, version: int, added: tuple[Topic, ...], dropped: tuple[Topic, ...], wait: Time = 0
+        self, kind: EventKind, version: int, added: tuple[Topic, ...], dropped: tuple[Topic, ...], wait: Time = 0
     ) -> None:
         event = EventId(self._peer_table.id, self._peer_table.ref.incarnation, kind, version)
         self.open[event] = RepairRequest(event, self._peer_table.me, added, dropped)
@@ -127,7 +128,7 @@ class Requests:
 
     def _counts_on_fading(self, request: RepairRequest) -> bool:
         """Of two neighbours that give the same topic up at once each repair counts on the other: the higher waits."""
-        if request.event.kind != "drop" or not self._ring.members:
+        if request.event.kind != EventKind.DROP or not self._ring.members:
             return False
         dropped = frozenset(request.dropped)
         lower = [node for node in self._links.links if node < self._peer_table.id]

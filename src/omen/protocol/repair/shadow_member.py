@@ -5,6 +5,7 @@ from __future__ import annotations
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, LinkUp, NodeId
 from omen.protocol.membership.ring import Ring, clockwise
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import (
     EventId,
     LinkConfirmed,
@@ -22,7 +23,7 @@ from omen.protocol.repair.loss_reports import LossReports
 from omen.protocol.repair.requests import Requests
 from omen.protocol.repair.shadow_set import to_bits
 
-LOSSES = ("leave", "drop")
+LOSSES = (EventKind.LEAVE, EventKind.DROP)
 
 
 class ShadowMember:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from omen.protocol.events import Engine, NodeId, RepairStage, Topic
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
 
 
@@ -111,7 +112,7 @@ class Repair:
         lost = tuple(
             ref
             for loss in self.losses.values()
-            if loss.event.kind == "leave"
+            if loss.event.kind == EventKind.LEAVE
             and is_declared_failed(ref := Ref(loss.event.node, loss.event.incarnation, ""))
         )
         gone = {ref.id for ref in lost}
