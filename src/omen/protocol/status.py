@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from omen.protocol.audit.labels import Label
 from omen.protocol.config import Config
 from omen.protocol.events import NodeId, RepairStage, Topic
 from omen.protocol.messages.base import Descriptor, EventId, EventKind, Ref
@@ -120,7 +121,7 @@ class OwnStatus:
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
     """One node at one moment. `wanted`: its topics once all it asked for is handled; `waiting`: those it is still to be
-    linked in.
+    linked in. `labels`: of the piece of each topic that the node is in; a read-only view that goes on changing.
     """
 
     own: OwnStatus
@@ -134,6 +135,7 @@ class NodeStatus:
     backup_sets: Mapping[NodeId, BackupSetStatus]
     split_topics: int
     led_topics: frozenset[Topic]
+    labels: Mapping[Topic, Label]
     dissemination: DisseminationStatus
 
     @property
@@ -237,5 +239,6 @@ def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus
         backup_sets=_backup_sets_status(parts),
         split_topics=parts.audit.rendezvous.count_split(),
         led_topics=frozenset(parts.audit.labels.led()),
+        labels=MappingProxyType(parts.audit.labels.labels),
         dissemination=dissemination,
     )

@@ -14,7 +14,8 @@ from omen.protocol.spidercast.messages import (
     Leave,
     Redirect,
 )
-from unit.spiders import ME, Bench, covered, full, ref
+from omen.protocol.spidercast.task import MaintainTimer
+from unit.protocol.spidercast.spiders import ME, Bench, covered, full, ref
 
 
 def test_fig4_01_02_03_a_connect_is_accepted_below_l_max_and_margin() -> None:
@@ -173,7 +174,7 @@ def test_fig4_34_35_36_37_38_losing_a_needed_neighbour_wakes_the_task_at_once() 
     bench = Bench({1})
     covered(bench)
     bench.hear(11, Leave(0, 1))
-    assert bench.timers["maintain", 0] == 0
+    assert bench.timers[MaintainTimer(0)] == 0
 
 
 def test_fig4_37_so_does_a_degree_below_the_target() -> None:
@@ -181,7 +182,7 @@ def test_fig4_37_so_does_a_degree_below_the_target() -> None:
     covered(bench, 4)
     bench.hear(11, Leave(0, 1))
     assert bench.task.neighbours.under_covered == 0
-    assert bench.timers["maintain", 0] == 0
+    assert bench.timers[MaintainTimer(0)] == 0
 
 
 def test_fig5_01_02_neighbours_and_quarantined_are_no_candidates() -> None:

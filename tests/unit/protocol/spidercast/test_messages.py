@@ -11,7 +11,7 @@ from omen.protocol.messages.overlay import encode
 from omen.protocol.spidercast import messages as say
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.validation import LARGEST
-from unit.spiders import ME, Bench, ref
+from unit.protocol.spidercast.spiders import ME, Bench, ref
 
 
 def every_kind(task: int, sender: int = 11) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from omen.protocol.events import PeerLost, Subscribe
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.messages import Connect, Disconnect, Leave, Redirect
-from unit.spiders import Bench, covered, ref
+from unit.protocol.spidercast.spiders import Bench, covered, ref
 
 
 def quarantined(bench: Bench, task: int = 0) -> set[int]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omen.protocol.membership.ring import place_of
-from omen.protocol.messages import base as vocabulary
+from omen.protocol.messages import base
 from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.overlay import (
     AnyMessage,
@@ -34,10 +34,10 @@ KINDS: tuple[type[Message], ...] = typing.get_args(AnyMessage)
 PLACE = st.integers(min_value=0, max_value=2**64 - 1)
 SMALL = st.integers(min_value=0, max_value=2**31)
 BOUNDED: dict[Any, st.SearchStrategy[Any]] = {
-    vocabulary.Place: PLACE,
-    vocabulary.Number: st.integers(min_value=0, max_value=vocabulary.NUMBER_AT_MOST),
-    vocabulary.Life: st.integers(min_value=0, max_value=vocabulary.LIVES_AT_MOST),
-    vocabulary.Text: st.text(max_size=20),
+    base.Place: PLACE,
+    base.Number: st.integers(min_value=0, max_value=base.NUMBER_AT_MOST),
+    base.Incarnation: st.integers(min_value=0, max_value=base.INCARNATION_AT_MOST),
+    base.Text: st.text(max_size=20),
 }
 SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
     int: PLACE,
@@ -60,7 +60,7 @@ def strategy_for(kind: Any) -> st.SearchStrategy[Any]:
         if len(inner) == 2 and inner[1] is Ellipsis:
             return st.lists(strategy_for(inner[0]), max_size=3).map(tuple)
         return st.tuples(*map(strategy_for, inner))
-    fields = typing.get_type_hints(kind, {**vars(vocabulary), **vars(messages)}, include_extras=True)
+    fields = typing.get_type_hints(kind, {**vars(base), **vars(messages)}, include_extras=True)
     return st.builds(kind, **{field: strategy_for(fields[field]) for field in kind.__struct_fields__})
 
 

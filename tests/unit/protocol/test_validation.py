@@ -1,4 +1,4 @@
-"""The door of a node: what is dropped, and under which name it is counted."""
+"""Message validation: what is dropped, and under which name it is counted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import msgspec
 import pytest
 
 from omen.maintain.choosing import choose_links
-from omen.protocol import validation as checking
+from omen.protocol import validation
+from omen.protocol.audit.audit import AuditPeriodTimer
+from omen.protocol.audit.labels import LabelSpreadTimer
 from omen.protocol.config import Config
 from omen.protocol.events import Received, Send, TimerFired
+from omen.protocol.membership.failure_detector import HeartbeatTimer
+from omen.protocol.membership.gossip import RoundTimer
 from omen.protocol.messages.overlay import (
     Descriptor,
     Digest,
@@ -23,23 +27,19 @@ from omen.protocol.messages.overlay import (
     LinkSeen,
     LossReport,
     Message,
-    Ref,
     RepairRequest,
     ShadowReply,
     Status,
     encode,
 )
 from omen.protocol.node import OmenNode
+from unit.protocol.contexts import describe, ref
 
 ME, OTHER, THIRD = 10, 20, 30
 
 
-def ref(node: int, life: int = 1) -> Ref:
-    return Ref(node, life, "")
-
-
-def described(node: int, life: int = 1) -> Descriptor:
-    return Descriptor(Digest(ref(node, life), 1, 1), (1,), ())
+def described(node: int, incarnation: int = 1) -> Descriptor:
+    return describe(node, (1,), incarnation)
 
 
 @pytest.fixture
@@ -51,22 +51,22 @@ def node() -> OmenNode:
 
 
 def refusal(node: OmenNode, sender: int, message: object) -> str | None:
-    before = dict(node.refused)
+    before = node.status().refused
     node.handle(Received(sender, message), 1)
-    changed = [reason for reason, count in node.refused.items() if count != before.get(reason, 0)]
+    changed = [reason for reason, count in node.status().refused.items() if count != before.get(reason, 0)]
     return changed[0] if changed else None
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", checking.MALFORMED),
-        (b"\xc0", checking.MALFORMED),
-        (encode(LinkSeen()) + b"x", checking.MALFORMED),
-        (msgspec.msgpack.encode([250]), checking.UNKNOWN),
-        (msgspec.msgpack.encode([13, -1]), checking.MALFORMED),
-        (msgspec.msgpack.encode([13, 2**40]), checking.MALFORMED),
-        (msgspec.msgpack.encode([13, "1"]), checking.MALFORMED),
+        (b"", validation.MALFORMED),
+        (b"\xc0", validation.MALFORMED),
+        (encode(LinkSeen()) + b"x", validation.MALFORMED),
+        (msgspec.msgpack.encode([250]), validation.UNKNOWN),
+        (msgspec.msgpack.encode([13, -1]), validation.MALFORMED),
+        (msgspec.msgpack.encode([13, 2**40]), validation.MALFORMED),
+        (msgspec.msgpack.encode([13, "1"]), validation.MALFORMED),
     ],
 )
 def test_bytes_that_hold_no_message_are_counted_and_dropped(node: OmenNode, data: bytes, reason: str) -> None:
@@ -74,13 +74,13 @@ def test_bytes_that_hold_no_message_are_counted_and_dropped(node: OmenNode, data
 
 
 def test_a_message_larger_than_any_is_not_even_read(node: OmenNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "LARGEST", 5)
-    assert refusal(node, OTHER, encode(Leaving(ref(OTHER, 2), False))) == checking.OVERSIZED
+    monkeypatch.setattr(validation, "LARGEST", 5)
+    assert refusal(node, OTHER, encode(Leaving(ref(OTHER, 2), False))) == validation.OVERSIZED
 
 
 @pytest.mark.parametrize("thing", [None, 7, "x", object(), EventId(1, 1, "leave")])
 def test_what_is_no_message_is_unknown(node: OmenNode, thing: object) -> None:
-    assert refusal(node, OTHER, thing) == checking.UNKNOWN
+    assert refusal(node, OTHER, thing) == validation.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -97,37 +97,37 @@ def test_what_is_no_message_is_unknown(node: OmenNode, thing: object) -> None:
     ],
 )
 def test_a_message_that_is_not_what_its_sender_can_say_is_dropped(node: OmenNode, message: Message) -> None:
-    assert refusal(node, OTHER, message) == checking.FALSE
-    assert refusal(node, OTHER, encode(message)) == checking.FALSE
+    assert refusal(node, OTHER, message) == validation.FALSE
+    assert refusal(node, OTHER, encode(message)) == validation.FALSE
 
 
-def test_what_a_former_life_has_said_comes_too_late(node: OmenNode) -> None:
-    assert refusal(node, OTHER, LinkOpen(described(OTHER, 1), ())) == checking.STALE
-    assert refusal(node, OTHER, Leaving(ref(OTHER, 1), False)) == checking.STALE
-    assert node.links.is_up(OTHER)
+def test_what_a_former_incarnation_has_said_comes_too_late(node: OmenNode) -> None:
+    assert refusal(node, OTHER, LinkOpen(described(OTHER, 1), ())) == validation.STALE
+    assert refusal(node, OTHER, Leaving(ref(OTHER, 1), False)) == validation.STALE
+    assert node.status().neighbours() == [OTHER]
 
 
-def test_an_answer_that_nobody_waits_for_is_dropped(node: OmenNode) -> None:
+def test_an_answer_that_was_not_asked_for_is_dropped(node: OmenNode) -> None:
     event = EventId(THIRD, 1, "leave")
     answer = ShadowReply(event, 1, ref(OTHER, 2), 1, b"\x01", b"", 1, (), True, False)
-    assert refusal(node, OTHER, answer) == checking.STALE
-    assert refusal(node, OTHER, LinkConfirmed(event, 1, THIRD, 1)) == checking.STALE
+    assert refusal(node, OTHER, answer) == validation.STALE
+    assert refusal(node, OTHER, LinkConfirmed(event, 1, THIRD, 1)) == validation.STALE
 
 
 def test_made_up_losses_are_taken_up_to_a_number(node: OmenNode) -> None:
-    for made_up in range(1000, 1000 + checking.CASES_AT_MOST + 50):
+    for made_up in range(1000, 1000 + validation.PENDING_AT_MOST + 50):
         node.handle(Received(OTHER, LossReport(EventId(made_up, 1, "leave"), ref(OTHER, 2), (1,))), 1)
-    assert len(node.coordinator.event_queue.cases) <= checking.CASES_AT_MOST
-    assert node.refused[checking.TOO_MANY] > 0
+    assert len(node.status().repairs.pending) <= validation.PENDING_AT_MOST
+    assert node.status().refused[validation.TOO_MANY] > 0
 
 
 def test_a_whole_message_comes_through_as_bytes_too(node: OmenNode) -> None:
     outputs = node.handle(Received(OTHER, encode(DigestOffer((Digest(ref(OTHER, 2), 1, 1),), (), False))), 1)
-    assert not node.refused
+    assert not node.status().refused
     assert any(isinstance(output, Send) and isinstance(output.message, DigestOffer) for output in outputs)
 
 
 def test_a_node_can_be_saved_and_goes_on_as_if_nothing_had_been(node: OmenNode) -> None:
     again: OmenNode = pickle.loads(pickle.dumps(node))
-    for key in ("round", ("audit", "spread"), ("audit", "period"), ("detect", "beat")):
-        assert again.handle(TimerFired(key), 5_000_000) == node.handle(TimerFired(key), 5_000_000)
+    for timer in (RoundTimer(), LabelSpreadTimer(), AuditPeriodTimer(), HeartbeatTimer()):
+        assert again.handle(TimerFired(timer), 5_000_000) == node.handle(TimerFired(timer), 5_000_000)

@@ -2,73 +2,61 @@
 
 from __future__ import annotations
 
-import random
-
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import Send
 from omen.protocol.membership.gossip import LINKS_BEHIND, LONGEST_REST, Gossip
 from omen.protocol.membership.peer_sampling import PeerSampling
-from omen.protocol.membership.peer_table import PeerTable
 from omen.protocol.membership.ring import Ring
-from omen.protocol.messages.overlay import Descriptor, DescriptorRequest, Descriptors, Digest, DigestOffer, Message, Ref
+from omen.protocol.messages.overlay import Descriptor, DescriptorRequest, Descriptors, Digest, DigestOffer, Message
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.views import Views
+from unit.protocol.contexts import describe, make_context, ref
+from unit.protocol.contexts import sent as sent_to
 
 ME, PREDECESSOR = 1000, 900
-
-
-def ref(node: int, life: int = 1) -> Ref:
-    return Ref(node, life, "")
-
-
-def describe(node: int, topics: tuple[int, ...] = (), life: int = 1, versions: tuple[int, int] = (1, 1)) -> Descriptor:
-    return Descriptor(Digest(ref(node, life), *versions), topics, ())
 
 
 class Part:
     """A node's gossip and what it works on. It follows one predecessor, which wants topics 1 and 2."""
 
     def __init__(self, coverage: int = 1, ready_rounds: int = 3) -> None:
-        config = Config(resilience=1, coverage=coverage, ready_rounds=ready_rounds)
-        draw = random.Random(1)
-        self.peer_table = PeerTable(describe(ME, (7,)), 100)
-        self.out = Outbox(ME)
-        self.ring = Ring(self.peer_table, config)
-        self.views = Views(self.peer_table, config, draw)
-        self.links = Links(self.peer_table, config, self.out)
-        sampling = PeerSampling(self.peer_table, config, draw, self.out)
-        self.gossip = Gossip(self.peer_table, self.ring, self.views, self.links, sampling, config, draw, self.out)
+        context = make_context(ME, (7,), resilience=1, coverage=coverage, ready_rounds=ready_rounds)
+        self.peer_table, self.out = context.peer_table, context.out
+        self.ring, self.views, self.links = Ring(context), Views(context), Links(context)
+        self.gossip = Gossip(context, self.ring, self.views, self.links, PeerSampling(context))
         for node in (700, 800, PREDECESSOR, 1100, 1200, 1300):  # L and the spares, on both sides: the ring is full
-            self.gossip.learn((describe(node, (1, 2) if node == PREDECESSOR else ()),))
+            self.learn(describe(node, (1, 2) if node == PREDECESSOR else ()))
         self.views.follow([PREDECESSOR], [])
         self.views.select_view()
         self.sent()
 
     def sent(self) -> list[Message]:
-        return [output.message for output in self.out.take() if isinstance(output, Send)]
+        return [message for _, message in sent_to(self.out)]
+
+    def learn(self, *descriptors: Descriptor) -> None:
+        """These come in; nothing about this node or about later incarnations is found in them."""
+        assert not list(self.gossip.learn(descriptors))
 
     def hear(self, *digests: Digest) -> tuple[int, ...]:
-        """An offer that answers one of ours; who is asked for then."""
-        self.gossip.on_offer(1100, DigestOffer((self.peer_table.known[1100].digest, *digests), (), reply=True))
+        """An offer that answers one of ours; which descriptors are asked for then."""
+        offer = DigestOffer((self.peer_table.known[1100].digest, *digests), (), reply=True)
+        assert not list(self.gossip.on_offer(1100, offer))
         return tuple(node for message in self.sent() if isinstance(message, DescriptorRequest) for node in message.ids)
 
 
-def test_whoever_may_cover_what_is_lacking_is_asked_for_until_its_topics_were_seen() -> None:
+def test_a_node_that_may_cover_what_is_lacking_is_asked_for_until_its_topics_were_seen() -> None:
     part = Part()
     digest = Digest(ref(5_000_000), 1, 1)
     assert part.hear(digest) == part.hear(digest) == (5_000_000,), "the answer may have been lost"
-    part.gossip.learn((describe(5_000_000, (3,)),))
+    part.learn(describe(5_000_000, (3,)))
     part.peer_table.retain(part.ring.members)
     assert part.hear(digest) == ()
     assert part.hear(Digest(ref(5_000_000), 2, 1)) == (5_000_000,), "other topics"
-    assert part.hear(Digest(ref(5_000_000, 2), 1, 1)) == (5_000_000,), "another life"
+    assert part.hear(Digest(ref(5_000_000, 2), 1, 1)) == (5_000_000,), "another incarnation"
 
 
-def test_a_node_named_without_versions_is_looked_at_once_a_life() -> None:
+def test_a_node_named_without_versions_is_looked_at_once_per_incarnation() -> None:
     part = Part()
     assert part.hear(Digest(ref(5_000_000), 0, 0)) == (5_000_000,)
-    part.gossip.learn((describe(5_000_000, (3,)),))
+    part.learn(describe(5_000_000, (3,)))
     part.peer_table.retain(part.ring.members)
     assert part.hear(Digest(ref(5_000_000), 0, 0)) == ()
     assert part.hear(Digest(ref(5_000_000, 2), 0, 0)) == (5_000_000,)
@@ -76,7 +64,7 @@ def test_a_node_named_without_versions_is_looked_at_once_a_life() -> None:
 
 def test_what_was_of_no_use_is_looked_at_again_when_ring_or_links_have_changed() -> None:
     part = Part()
-    part.gossip.learn((describe(5_000_000, (1, 2)),))
+    part.learn(describe(5_000_000, (1, 2)))
     assert not part.views.is_unsettled()
     far, near = Digest(ref(6_000_000), 1, 1), Digest(ref(600), 1, 1)
     assert part.hear(far, near) == part.hear(far, near) == ()
@@ -90,7 +78,7 @@ def test_what_was_of_no_use_is_looked_at_again_when_ring_or_links_have_changed()
 def test_of_a_backup_a_few_changes_of_links_may_be_missed() -> None:
     part = Part()
     backup = 5_000_000
-    part.gossip.learn((describe(backup, (1, 2)),))
+    part.learn(describe(backup, (1, 2)))
     assert part.hear(Digest(ref(backup), 1, LINKS_BEHIND)) == ()
     assert part.hear(Digest(ref(backup), 1, LINKS_BEHIND + 1)) == (backup,)
     assert part.hear(Digest(ref(backup), 2, 1)) == (backup,)
@@ -103,7 +91,7 @@ def test_newer_descriptors_on_the_ring_are_always_asked_for() -> None:
     part = Part()
     assert part.hear(Digest(ref(1200), 1, 1)) == ()
     assert part.hear(Digest(ref(1200), 1, 2)) == (1200,)
-    part.gossip.learn((describe(1200, versions=(1, 2)),))
+    part.learn(describe(1200, versions=(1, 2)))
     assert part.hear(Digest(ref(1200), 1, 2)) == part.hear(Digest(ref(1200), 1, 1)) == ()
 
 
@@ -117,9 +105,9 @@ def test_an_offer_holds_what_is_known_when_it_is_made() -> None:
         return {digest.ref.id: (digest.topics_version, digest.links_version) for digest in offer.digests}
 
     assert set(offered()) == {ME, 700, 800, PREDECESSOR, 1100, 1200, 1300}
-    part.gossip.learn((describe(1200, versions=(1, 5)),))
+    part.learn(describe(1200, versions=(1, 5)))
     assert offered()[1200] == (1, 5)
-    part.gossip.learn((describe(5_000_000, (1, 2)),))
+    part.learn(describe(5_000_000, (1, 2)))
     assert 5_000_000 in offered(), "a backup now"
     part.ring.drop(1300)
     assert 1300 not in offered()
@@ -141,21 +129,21 @@ def test_a_node_rests_longer_and_longer_while_its_views_are_ready_and_no_longer_
 def test_a_view_that_is_ready_stays_so_while_it_gets_better_and_one_that_is_not_waits_on() -> None:
     part = Part(coverage=2, ready_rounds=3)
     part.views.next_round()
-    part.gossip.learn((describe(5_000_000, (1, 2)),))
+    part.learn(describe(5_000_000, (1, 2)))
     assert part.views.shadows[PREDECESSOR].quiet == 0
     assert not part.views.is_ready(PREDECESSOR)
     for _ in range(3):
         part.gossip.exchange()
     assert part.views.is_ready(PREDECESSOR)
     assert part.views.is_unsettled()
-    part.gossip.learn((describe(6_000_000, (1,)),))
+    part.learn(describe(6_000_000, (1,)))
     assert part.views.is_ready(PREDECESSOR)
     assert 6_000_000 in part.views.shadows[PREDECESSOR].backups
 
 
-def test_whoever_asks_gets_the_descriptors_there_are() -> None:
+def test_a_peer_that_asks_gets_the_descriptors_there_are() -> None:
     part = Part()
-    part.gossip.on_want(DescriptorRequest(ref(1100), (PREDECESSOR, 4, ME)))
+    part.gossip.on_descriptor_request(1100, DescriptorRequest(ref(1100), (PREDECESSOR, 4, ME)))
     (details,) = part.sent()
     assert isinstance(details, Descriptors)
     assert [descriptor.digest.ref.id for descriptor in details.descriptors] == [PREDECESSOR, ME]

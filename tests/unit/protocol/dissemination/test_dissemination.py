@@ -7,7 +7,6 @@ from itertools import combinations
 
 import pytest
 
-from neighbourhood import TOPIC, Neighbourhood
 from omen.errors import InvalidInput
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
@@ -22,6 +21,7 @@ from omen.protocol.messages.publications import (
     make_publication,
     stream_key,
 )
+from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
 
 CHAIN = [(1, 2), (2, 3), (3, 4)]
 RING = [(1, 2), (2, 3), (3, 4), (4, 5), (1, 5)]
@@ -86,9 +86,9 @@ def test_publishers_at_the_same_time_do_not_cut_each_others_branches() -> None:
 
 
 def test_a_publication_in_sequence_is_one_multicast_and_one_delivery() -> None:
-    part = Dissemination(Ref(1, 1, ""), Config(), Outbox(1), lambda topic: False)
+    part = Dissemination(Ref(1, 1, ""), Config(), Outbox(1))
     topics = frozenset({TOPIC})
-    part.refresh(topics, topics, {peer: (Ref(peer, 1, ""), topics) for peer in (2, 3, 4)}, 0)
+    part.refresh(topics, topics, frozenset(), {peer: (Ref(peer, 1, ""), topics) for peer in (2, 3, 4)}, 0)
     key = stream_key(TOPIC, 99, 1)
     first = part.receive(2, make_publication(key, 1, b"a", opening=True), 10)
     assert {type(output) for output in first} == {Multicast, Deliver, SetTimer}
@@ -201,15 +201,15 @@ def test_a_restarted_publisher_begins_a_stream_of_its_own_and_the_old_one_still_
     nodes.run(5)
     nodes.crash(1)
     nodes.refresh()
-    nodes.add(1, life=2)
+    nodes.add(1, incarnation=2)
     nodes.link(1, 2)
     nodes.publish(1, b"new 1")
     nodes.run(50)
     nodes.drops = lambda sender, to, message: False
     nodes.run(5000)
-    assert nodes.sequences(3, 1, life=1) == [1, 2]
-    assert nodes.sequences(3, 1, life=2) == [1]
-    assert nodes.sequences(1, 1, life=2) == [1]
+    assert nodes.sequences(3, 1, incarnation=1) == [1, 2]
+    assert nodes.sequences(3, 1, incarnation=2) == [1]
+    assert nodes.sequences(1, 1, incarnation=2) == [1]
 
 
 def test_a_payload_that_is_too_large_is_refused() -> None:
@@ -279,9 +279,9 @@ def test_a_link_that_is_behind_gets_nothing_and_catches_up_in_batches() -> None:
 
 
 def test_a_node_can_be_saved_with_what_it_keeps() -> None:
-    part = Dissemination(Ref(1, 1, ""), Config(), Outbox(1), _never)
+    part = Dissemination(Ref(1, 1, ""), Config(), Outbox(1))
     topics = frozenset({TOPIC})
-    part.refresh(topics, topics, {2: (Ref(2, 1, ""), topics)}, 0)
+    part.refresh(topics, topics, frozenset(), {2: (Ref(2, 1, ""), topics)}, 0)
     part.publish(TOPIC, b"x", 0)
     key = stream_key(TOPIC, 99, 1)
     part.receive(2, make_publication(key, 1, b"a", opening=True), 10)
@@ -290,7 +290,3 @@ def test_a_node_can_be_saved_with_what_it_keeps() -> None:
     assert copy.last_published(TOPIC) == 1
     outputs = copy.receive(2, make_publication(key, 2, b"b", opening=False), 20)
     assert [output.sequence for output in outputs if isinstance(output, Deliver)] == [2, 3]
-
-
-def _never(topic: int) -> bool:
-    return False

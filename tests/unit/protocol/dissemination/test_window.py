@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from neighbourhood import TOPIC, Neighbourhood
 from omen.net.settings import LIVE
 from omen.protocol.config import Dissemination
 from omen.protocol.dissemination.window import OVERHEAD
 from omen.protocol.messages.publications import Announce, Publication, RetransmissionRequest
+from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
 
 SECOND = 1000
 NEVER = lambda sender, to, message: False  # noqa: E731
@@ -79,7 +79,7 @@ def test_all_windows_together_are_bounded_too_and_the_largest_gives_way_first() 
     assert 70 <= kept(nodes, 2, busy) <= 90
     nodes.run(100 * SECOND)
     assert kept(nodes, 2, calm) == kept(nodes, 2, busy) == 0
-    assert nodes.parts[2]._room.left == 100 * each
+    assert sum(window.limit for window in nodes.parts[2].carried.values()) == 0
 
 
 def test_more_publishers_than_there_is_room_for_lose_nothing_and_are_counted() -> None:
@@ -170,7 +170,7 @@ def test_what_the_window_no_longer_holds_is_delivered_as_a_gap() -> None:
     missing = [-sequence for sequence in got if sequence < 0]
     assert missing == list(range(6, 6 + len(missing)))
     assert got[5 + len(missing) :] == list(range(6 + len(missing), 38))
-    assert nodes.parts[2].gaps == 1
+    assert nodes.parts[2].status().gaps == 1
     publish_many(nodes, 1, 2)
     nodes.run(1 * SECOND)
     assert nodes.sequences(2, 1)[-2:] == [38, 39]
@@ -351,26 +351,26 @@ def test_no_more_streams_are_kept_than_there_is_room_for() -> None:
     for life in range(1, 30):
         nodes.crash(1)
         nodes.refresh()
-        nodes.add(1, life=life)
+        nodes.add(1, incarnation=life)
         nodes.link(1, 2)
         nodes.publish(1)
         nodes.run(5)
-        assert nodes.sequences(2, 1, life=life) == [1]
+        assert nodes.sequences(2, 1, incarnation=life) == [1]
     assert len(nodes.parts[2].carried[TOPIC].streams) == 8
 
 
-def test_another_life_of_a_running_node_begins_a_stream_keeps_the_old_and_goes_on_counting() -> None:
+def test_another_incarnation_of_a_running_node_begins_a_stream_keeps_the_old_and_goes_on_counting() -> None:
     nodes = Neighbourhood([(1, 2), (2, 3)])
     nodes.drops = lambda sender, to, message: to == 3
     publish_many(nodes, 1, 2)
-    nodes.lives[1] = 2
+    nodes.incarnations[1] = 2
     nodes.parts[1].me = nodes.ref(1)
     nodes.refresh()
     assert nodes.publish(1) == 3
     nodes.drops = NEVER
     nodes.run(5 * SECOND)
-    assert nodes.sequences(3, 1, life=1) == [1, 2]
-    assert nodes.sequences(3, 1, life=2) == [3]
+    assert nodes.sequences(3, 1, incarnation=1) == [1, 2]
+    assert nodes.sequences(3, 1, incarnation=2) == [3]
     assert nodes.held[1][-1].sequence == 3
 
 
@@ -383,7 +383,7 @@ def test_a_link_that_only_one_end_saw_break_is_compared_by_both() -> None:
     publish_many(nodes, 2, 2)
     nodes.run(100)
     part = nodes.parts[2]
-    part.refresh(nodes.topics[2], nodes.wanted[2], {}, nodes.now)
+    part.refresh(nodes.topics[2], nodes.wanted[2], frozenset(), {}, nodes.now)
     nodes.drops = NEVER
     nodes.refresh()
     nodes.run(5 * SECOND)
@@ -397,7 +397,7 @@ def test_many_streams_are_compared_in_few_messages() -> None:
     for life in range(2, 60):
         nodes.crash(1)
         nodes.refresh()
-        nodes.add(1, life=life)
+        nodes.add(1, incarnation=life)
         nodes.link(1, 2)
         nodes.publish(1)
         nodes.run(5)

@@ -27,7 +27,8 @@ class Neighbourhood:
         self.config = replace(Config(), dissemination=Settings(**settings))
         self.now = 0
         self.parts: dict[NodeId, Dissemination] = {}
-        self.lives: dict[NodeId, int] = {}
+        self.outs: dict[NodeId, Outbox] = {}
+        self.incarnations: dict[NodeId, int] = {}
         self.topics: dict[NodeId, frozenset[Topic]] = {}
         self.wanted: dict[NodeId, frozenset[Topic]] = {}
         self.links: set[frozenset[NodeId]] = set()
@@ -47,20 +48,19 @@ class Neighbourhood:
             self.add(node, refresh=False)
         self.refresh()
 
-    def add(self, node: NodeId, life: int = 1, topics: Iterable[Topic] = (TOPIC,), refresh: bool = True) -> None:
+    def add(self, node: NodeId, incarnation: int = 1, topics: Iterable[Topic] = (TOPIC,), refresh: bool = True) -> None:
         """A node comes, or comes back."""
-        self.lives[node] = life
+        self.incarnations[node] = incarnation
         self.topics[node] = self.wanted[node] = frozenset(topics)
-        self.parts[node] = Dissemination(
-            self.ref(node), self.config, Outbox(node), lambda topic, node=node: node in self.waiting
-        )
+        self.outs[node] = Outbox(node)
+        self.parts[node] = Dissemination(self.ref(node), self.config, self.outs[node])
         self.given.setdefault(node, [])
         self.held.setdefault(node, [])
         if refresh:
             self.refresh()
 
     def ref(self, node: NodeId) -> Ref:
-        return Ref(node, self.lives[node], "")
+        return Ref(node, self.incarnations[node], "")
 
     def refresh(self) -> None:
         """Everybody hears who is linked to it and wants what."""
@@ -68,8 +68,9 @@ class Neighbourhood:
             others = sorted(other for link in self.links if node in link for other in link - {node})
             neighbours = {other: (self.ref(other), self.topics[other]) for other in others if other in self.parts}
             part = self.parts[node]
-            part.refresh(self.topics[node], self.wanted[node], neighbours, self.now)
-            self._obey(node, part, part._out.take())
+            waiting = self.topics[node] if node in self.waiting else frozenset()
+            part.refresh(self.topics[node], self.wanted[node], waiting, neighbours, self.now)
+            self._obey(node, part, self.outs[node].take())
 
     def link(self, one: NodeId, other: NodeId) -> None:
         self.links.add(frozenset({one, other}))
@@ -99,11 +100,11 @@ class Neighbourhood:
 
     def ready(self, node: NodeId, peer: NodeId) -> None:
         self.parts[node].on_ready(peer, self.now)
-        self._obey(node, self.parts[node], self.parts[node]._out.take())
+        self._obey(node, self.parts[node], self.outs[node].take())
 
     def replay(self, node: NodeId, topic: Topic = TOPIC) -> None:
         self.parts[node].replay(topic, self.now)
-        self._obey(node, self.parts[node], self.parts[node]._out.take())
+        self._obey(node, self.parts[node], self.outs[node].take())
 
     def run(self, milliseconds: float) -> None:
         end = self.now + int(milliseconds * MILLISECOND)
@@ -122,7 +123,7 @@ class Neighbourhood:
             self._obey(node, part, part.receive(token, detail, self.now))
         else:
             part.on_control(token, detail, self.now)
-        self._obey(node, part, part._out.take())
+        self._obey(node, part, self.outs[node].take())
 
     def _obey(self, node: NodeId, part: Dissemination, outputs: Iterable[Output]) -> None:
         for output in outputs:
@@ -154,11 +155,11 @@ class Neighbourhood:
         self._count += 1
         heapq.heappush(self._queue, (self.now + delay, self._count, node, part, event))
 
-    def sequences(self, node: NodeId, publisher: NodeId, life: int = 1, topic: Topic = TOPIC) -> list[int]:
+    def sequences(self, node: NodeId, publisher: NodeId, incarnation: int = 1, topic: Topic = TOPIC) -> list[int]:
         """What the application of a node was given of a stream; gaps as negative numbers."""
         found: list[int] = []
         for item in self.given[node]:
-            if (item.topic, item.publisher, item.incarnation) == (topic, publisher, life):
+            if (item.topic, item.publisher, item.incarnation) == (topic, publisher, incarnation):
                 if isinstance(item, Deliver):
                     found.append(item.sequence)
                 else:

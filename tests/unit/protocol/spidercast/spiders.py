@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from omen.protocol.events import Input, Output, Received, Send, SetTimer, Time, TimerFired
+from omen.protocol.events import Input, Output, Received, Send, SetTimer, Time, Timer, TimerFired
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.messages import Connect, ConnectOk, Heartbeat
-from omen.protocol.spidercast.node import SpiderNode
+from omen.protocol.spidercast.node import HeartbeatTimer, SpiderNode
+from omen.protocol.spidercast.task import MaintainTimer
 from reference.spidercast import best_candidates, random_candidates
 
 ME = 1
@@ -68,15 +69,15 @@ class Bench:
     def loop(self, task: int = 0) -> list[Any]:
         """One iteration of MAINTAINNEIGHBORS."""
         self.now += self.config.connect_timeout
-        return self.tell(TimerFired(("maintain", task)))
+        return self.tell(TimerFired(MaintainTimer(task)))
 
     def beat(self) -> list[Any]:
-        return self.tell(TimerFired("heartbeat"))
+        return self.tell(TimerFired(HeartbeatTimer()))
 
     @property
-    def timers(self) -> dict[Any, Time]:
+    def timers(self) -> dict[Timer, Time]:
         """What the last input set."""
-        return {output.key: output.delay for output in self.outputs if isinstance(output, SetTimer)}
+        return {output.timer: output.delay for output in self.outputs if isinstance(output, SetTimer)}
 
     def connected_by(
         self, node: int, topics: Iterable[int], degree: int = 1, target: int = 9, task: int = 0

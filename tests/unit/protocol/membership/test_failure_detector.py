@@ -2,78 +2,73 @@
 
 from __future__ import annotations
 
-import random
-
-from omen.protocol.config import Config
-from omen.protocol.context import Outbox
-from omen.protocol.events import SECOND, Send, SetTimer, Time
-from omen.protocol.membership.failure_detector import HEALTH_AT_MOST, SUSPECTED, FailureDetector
-from omen.protocol.membership.peer_table import PeerTable
-from omen.protocol.messages.overlay import Descriptor, Digest, Heartbeat, IndirectPing, Message, Ping, Pong, Ref
+from omen.protocol.events import SECOND, Send, SetTimer, Time, Timer
+from omen.protocol.membership.failure_detector import HEALTH_AT_MOST, FailureDetector, PeerState, ProbeTimer
+from omen.protocol.messages.overlay import Heartbeat, IndirectPing, Message, Ping, Pong, Ref
+from unit.protocol.contexts import make_context, ref
 
 ME = 1000
-CONFIG = Config(detector=True)
-
-
-def ref(node: int, life: int = 1) -> Ref:
-    return Ref(node, life, "")
+SUSPECTED = PeerState.SUSPECTED
 
 
 class Driven:
     """A detector with a clock of its own: timers fire when `pass_time` reaches them."""
 
     def __init__(self, *peers: int) -> None:
-        self.out = Outbox(ME)
-        book = PeerTable(Descriptor(Digest(ref(ME), 1, 1), (), ()), 60 * SECOND)
-        self.detector = FailureDetector(book, CONFIG, random.Random(1), self.out)
+        self.context = make_context(ME, detector=True)
+        self.out = self.context.out
+        self.detector = FailureDetector(self.context)
         self.now: Time = 0
-        self.timers: dict[object, Time] = {}
+        self.timers: dict[Timer, Time] = {}
         self.sent: list[tuple[Time, int, Message]] = []
-        self.gone: list[tuple[Time, Ref]] = []
+        self.failed: list[tuple[Time, Ref]] = []
         self.detector.watch({peer: ref(peer) for peer in peers}, 0)
         self.detector.start()
-        self._take()
+        self.take()
 
-    def _take(self) -> None:
+    def take(self) -> None:
         for output in self.out.take():
             if isinstance(output, Send):
                 self.sent.append((self.now, output.to, output.message))
             elif isinstance(output, SetTimer):
-                self.timers[output.key] = self.now + output.delay
-        self.gone += [(self.now, lost) for lost in self.detector.take_gone()]
+                self.timers[output.timer] = self.now + output.delay
+        self.failed += [(self.now, lost) for lost in self.detector.take_failed()]
 
     def pass_time(self, until: Time, alive: tuple[int, ...] = ()) -> None:
-        """Let time pass; those alive beat once a second."""
+        """Let time pass; those alive send a heartbeat per second."""
         while self.now < until:
             if self.now % SECOND == 0:
                 for peer in alive:
                     self.detector.hear(peer, self.now)
-                    self.detector.on_beat(peer, self.now)
-            for key in sorted((key for key, at in self.timers.items() if at <= self.now), key=str):
-                del self.timers[key]
-                assert isinstance(key, tuple)
-                self.detector.on_timer(key, self.now)
-            self._take()
+                    self.detector.on_heartbeat(peer, self.now)
+            self.context.clock.now = self.now
+            for timer in sorted((timer for timer, at in self.timers.items() if at <= self.now), key=str):
+                del self.timers[timer]
+                if isinstance(timer, ProbeTimer):
+                    self.detector.on_probe_timer(timer)
+                else:
+                    self.detector.timers()[type(timer)](timer)
+            self.take()
             self.now += SECOND // 100
 
     def kinds(self, to: int | None = None) -> list[type]:
         return [type(message) for _, other, message in self.sent if to in (None, other)]
 
 
-def test_while_all_is_well_there_is_one_beat_a_peer_and_a_period_and_nothing_else() -> None:
+def test_while_all_is_well_there_is_one_heartbeat_per_peer_and_period_and_nothing_else() -> None:
     driven = Driven(1, 2, 3)
     driven.pass_time(20 * SECOND, alive=(1, 2, 3))
     assert set(driven.kinds()) == {Heartbeat}
     assert 57 <= len(driven.sent) <= 60
-    assert not driven.gone
+    assert not driven.failed
 
 
-def test_a_silent_peer_is_asked_then_suspected_through_others_then_gone() -> None:
+def test_a_silent_peer_is_probed_then_through_others_then_declared_failed() -> None:
     driven = Driven(1, 2, 3)
     driven.pass_time(10 * SECOND, alive=(1, 2, 3))
     driven.pass_time(30 * SECOND, alive=(2, 3))
-    assert [lost.id for _, lost in driven.gone] == [1]
-    when = driven.gone[0][0] - 9 * SECOND
+    assert [lost.id for _, lost in driven.failed] == [1]
+    when = driven.failed[0][0] - 9 * SECOND
     assert 4 * SECOND < when < 10 * SECOND
     kinds = driven.kinds()
     assert kinds.index(Ping) < kinds.index(IndirectPing)
@@ -84,8 +79,8 @@ def test_no_loss_is_noticed_later_than_it_says() -> None:
     driven = Driven(1, 2)
     driven.detector.health = HEALTH_AT_MOST
     driven.pass_time(90 * SECOND, alive=(2,))
-    assert driven.gone
-    assert driven.gone[0][0] <= driven.detector.longest_silence() + driven.detector.longest_suspicion()
+    assert driven.failed
+    assert driven.failed[0][0] <= driven.detector.longest_silence() + driven.detector.longest_suspicion()
 
 
 def test_an_answer_through_another_ends_the_suspicion() -> None:
@@ -100,68 +95,70 @@ def test_an_answer_through_another_ends_the_suspicion() -> None:
     assert driven.detector.health > 0, "who suspects wrongly is less sure next time"
 
 
-def test_an_answer_nobody_asked_for_or_of_another_life_proves_nothing() -> None:
+def test_an_answer_not_asked_for_or_of_another_incarnation_proves_nothing() -> None:
     driven = Driven(1, 2)
     driven.pass_time(10 * SECOND, alive=(1, 2))
     while driven.detector.peers[1].state != SUSPECTED:
         driven.pass_time(driven.now + SECOND // 10, alive=(2,))
     nonce = driven.detector.peers[1].nonce
     assert not driven.detector.on_pong(Pong(nonce + 1000, ref(1)), driven.now)
-    assert driven.detector.on_pong(Pong(nonce, ref(1, life=2)), driven.now)
+    assert driven.detector.on_pong(Pong(nonce, ref(1, incarnation=2)), driven.now)
     assert driven.detector.peers[1].state == SUSPECTED
 
 
-def test_the_more_suspect_a_peer_the_sooner_it_is_gone() -> None:
-    def time_until_gone(doubters: int) -> Time:
+def test_the_more_nodes_suspect_a_peer_the_sooner_it_is_declared_failed() -> None:
+    def time_until_failed(doubters: int) -> Time:
         driven = Driven(1, 2, 3, 4, 5)
         driven.pass_time(10 * SECOND, alive=(1, 2, 3, 4, 5))
         while driven.detector.peers[1].state != SUSPECTED:
             driven.pass_time(driven.now + SECOND // 10, alive=(2, 3, 4, 5))
         for doubter in range(2, 2 + doubters):
-            driven.detector.on_ping_for(IndirectPing(7, ref(doubter), ref(1)))
+            driven.detector.on_indirect_ping(doubter, IndirectPing(7, ref(doubter), ref(1)))
         driven.pass_time(60 * SECOND, alive=(2, 3, 4, 5))
-        return driven.gone[0][0]
+        return driven.failed[0][0]
 
-    assert time_until_gone(4) < time_until_gone(1) < time_until_gone(0)
+    assert time_until_failed(4) < time_until_failed(1) < time_until_failed(0)
 
 
-def test_a_node_that_stood_still_itself_blames_nobody() -> None:
+def test_a_node_that_stood_still_itself_suspects_no_peer() -> None:
     driven = Driven(1, 2, 3)
     driven.pass_time(10 * SECOND, alive=(1, 2, 3))
     driven.now += 60 * SECOND
     driven.pass_time(driven.now + SECOND // 2)
-    assert not driven.gone
+    assert not driven.failed
     assert not any(peer.state == SUSPECTED for peer in driven.detector.peers.values())
     assert driven.detector.health > 0
 
 
 def test_a_peer_that_was_always_slow_is_given_more_time() -> None:
     driven = Driven(1, 2)
-    for beat in range(2, 80, 4):
-        driven.detector.hear(1, beat * SECOND)
-        driven.detector.on_beat(1, beat * SECOND)
-    for beat in range(1, 80):
-        driven.detector.hear(2, beat * SECOND)
-        driven.detector.on_beat(2, beat * SECOND)
-    slow, steady = driven.detector.peers[1], driven.detector.peers[2]
-    assert driven.detector._allowed_silence(slow) > driven.detector._allowed_silence(steady)
+    for second in range(2, 80, 4):
+        driven.detector.hear(1, second * SECOND)
+        driven.detector.on_heartbeat(1, second * SECOND)
+    for second in range(1, 80):
+        driven.detector.hear(2, second * SECOND)
+        driven.detector.on_heartbeat(2, second * SECOND)
+    driven.now = 80 * SECOND
+    driven.pass_time(90 * SECOND)
+    probed = {to: at for at, to, message in reversed(driven.sent) if isinstance(message, Ping)}
+    assert probed[1] > probed[2]
 
 
-def test_a_question_for_another_is_passed_on_and_its_answer_back() -> None:
+def test_a_probe_for_another_is_passed_on_and_its_answer_back() -> None:
     driven = Driven(1, 2)
-    driven.detector.on_ping_for(IndirectPing(77, ref(2), ref(1)))
-    driven._take()
+    driven.detector.on_indirect_ping(2, IndirectPing(77, ref(2), ref(1)))
+    driven.take()
     (_, to, ping), *_ = [entry for entry in driven.sent if isinstance(entry[2], Ping)]
     assert to == 1 and isinstance(ping, Ping)
     driven.detector.on_pong(Pong(ping.nonce, ref(1)), driven.now)
-    driven._take()
+    driven.take()
     assert driven.sent[-1][1:] == (2, Pong(77, ref(1)))
 
 
-def test_word_from_the_driver_is_only_a_reason_to_ask() -> None:
+def test_word_from_the_driver_is_only_a_reason_to_probe() -> None:
     driven = Driven(1, 2)
     driven.pass_time(5 * SECOND, alive=(1, 2))
     assert driven.detector.suspect(1, driven.now)
     assert not driven.detector.suspect(99, driven.now)
     driven.pass_time(20 * SECOND, alive=(1, 2))
-    assert not driven.gone
+    assert not driven.failed

@@ -6,11 +6,13 @@ import msgspec
 import pytest
 
 from omen.protocol.events import Connect as ConnectTo
-from omen.protocol.events import Depart, Disconnect, Notify, Subscribe
+from omen.protocol.events import Depart, Disconnect, Left, Notify, Subscribe
 from omen.protocol.messages.overlay import encode
 from omen.protocol.spidercast import messages as say
 from omen.protocol.spidercast.config import SpiderConfig, coverage, similarity
-from unit.spiders import ME, Bench, ref
+from omen.protocol.spidercast.node import HeartbeatTimer
+from omen.protocol.spidercast.task import MaintainTimer
+from unit.protocol.spidercast.spiders import ME, Bench, ref
 
 MESSAGES = [
     say.Connect(ref(1), 0, 2, 9, (1, 2**63)),
@@ -40,9 +42,9 @@ def test_heartbeats_tell_each_neighbour_what_it_does_not_know_and_then_stop() ->
     bench = Bench({1, 2})
     bench.connected_by(11, [1])
     bench.connected_by(12, [1])
-    assert "heartbeat" in bench.timers or bench.node.is_busy
+    assert HeartbeatTimer() in bench.timers or bench.node.is_busy
     assert bench.beat() == [(11, say.Heartbeat(ref(ME), 0, 2, 6, None))]  # 12 heard it with its CONNECT-OK
-    assert "heartbeat" not in bench.timers
+    assert HeartbeatTimer() not in bench.timers
     assert bench.beat() == []
 
 
@@ -94,7 +96,7 @@ def test_leaving_says_so_to_all_neighbours_of_both_tasks() -> None:
     bench.connected_by(11, [1])
     bench.connected_by(12, [1], task=1)
     assert bench.tell(Depart()) == [(11, say.Leave(0, 1)), (12, say.Leave(1, 1))]
-    assert Notify("left") in bench.outputs
+    assert Notify(Left()) in bench.outputs
     assert bench.loop() == []
 
 
@@ -157,7 +159,7 @@ def test_the_rivals_count_links_and_not_topics() -> None:
 def test_a_node_that_finds_nobody_looks_again_when_somebody_has_come() -> None:
     bench = Bench({1})
     assert bench.loop() == []
-    assert bench.timers["maintain", 0] == bench.config.quarantine
+    assert bench.timers[MaintainTimer(0)] == bench.config.quarantine
     asked = len(bench.view.asked)
     assert bench.loop() == []
     assert len(bench.view.asked) == asked

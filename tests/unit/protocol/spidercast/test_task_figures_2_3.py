@@ -10,7 +10,8 @@ from pathlib import Path
 
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.messages import Connect, Disconnect, Leave, Redirect
-from unit.spiders import ME, Bench, covered, ref
+from omen.protocol.spidercast.task import MaintainTimer
+from unit.protocol.spidercast.spiders import ME, Bench, covered, ref
 
 LINES = {2: 30, 3: 22, 4: 38, 5: 19}
 ONLY_HEADS = {(3, 21)}  # "else"
@@ -18,7 +19,7 @@ ONLY_HEADS = {(3, 21)}  # "else"
 
 def test_every_line_of_every_figure_has_a_test() -> None:
     named: set[tuple[int, int]] = set()
-    for path in Path(__file__).parent.glob("test_spidercast_figures_*.py"):
+    for path in Path(__file__).parent.glob("test_task_figures_*.py"):
         for figure, lines in re.findall(r"^def test_fig(\d)_((?:\d\d_)+)", path.read_text(), re.MULTILINE):
             named |= {(int(figure), int(line)) for line in lines.split("_") if line}
     assert named | ONLY_HEADS == {(figure, line) for figure, last in LINES.items() for line in range(1, last + 1)}
@@ -86,16 +87,16 @@ def test_fig2_11_12_so_does_an_under_covered_one_above_l_max() -> None:
 def test_fig2_13_it_sleeps_for_connect_timeout() -> None:
     bench = Bench({1}, {5: {1}})
     bench.loop()
-    assert bench.timers["maintain", 0] == bench.config.connect_timeout
+    assert bench.timers[MaintainTimer(0)] == bench.config.connect_timeout
 
 
 def test_fig2_13_a_loop_that_found_nothing_to_do_waits_for_something_to_change() -> None:
     bench = Bench({1})
     covered(bench)
     bench.loop()
-    assert ("maintain", 0) not in bench.timers
+    assert MaintainTimer(0) not in bench.timers
     bench.beats(11, 9, 9)
-    assert ("maintain", 0) in bench.timers
+    assert MaintainTimer(0) in bench.timers
 
 
 def test_fig2_14_15_16_without_redirects_the_rule_of_the_task_chooses() -> None:

@@ -1,0 +1,50 @@
+"""Lookups on the ring: from node to nearer node, past those that are silent."""
+
+from __future__ import annotations
+
+from omen.protocol.context import Outbox
+from omen.protocol.membership.ring_lookup import LookupPurpose, LookupTimer, RingLookup
+from omen.protocol.messages.overlay import Locate, Located
+from unit.protocol.contexts import make_context, ref, sent
+
+ME = 1000
+
+
+class Why(LookupPurpose, frozen=True):
+    """What the lookups of these tests are for."""
+
+
+def make_lookup() -> tuple[RingLookup, Outbox]:
+    context = make_context(ME)
+    return RingLookup(context), context.out
+
+
+def test_a_lookup_moves_on_to_a_nearer_node_and_ends_with_the_nearest() -> None:
+    lookup, out = make_lookup()
+    lookup.find(100, Why(), [ref(500), ref(900)])
+    assert sent(out)[0] == (500, Locate(ref(ME), 1, 100))
+    assert lookup.on_located(500, Located(1, 100, (ref(200), ref(900)))) is None
+    assert sent(out)[0][0] == 200
+    found = lookup.on_located(200, Located(1, 100, (ref(500),)))
+    assert found is not None
+    assert (found.purpose, found.successor) == (Why(), ref(200))
+    assert lookup.open_count == 0
+
+
+def test_a_silent_peer_is_passed_over() -> None:
+    lookup, out = make_lookup()
+    lookup.find(100, Why(), [ref(200), ref(300)])
+    assert lookup.on_timer(LookupTimer(1, 200)) is None
+    assert [to for to, _ in sent(out)] == [200, 300]
+    found = lookup.on_located(300, Located(1, 100, ()))
+    assert found is not None
+    assert found.successor == ref(300)
+
+
+def test_a_lookup_that_no_peer_answers_finds_none() -> None:
+    lookup, _ = make_lookup()
+    lookup.find(100, Why(), [ref(200)])
+    found = lookup.on_timer(LookupTimer(1, 200))
+    assert found is not None
+    assert found.successor is None
+    assert lookup.open_count == 0

@@ -1,0 +1,112 @@
+"""Links: both ends agree before either counts them."""
+
+from __future__ import annotations
+
+from omen.protocol.config import Config, Remedies
+from omen.protocol.context import Outbox
+from omen.protocol.events import SetTimer
+from omen.protocol.messages.overlay import LinkClose, LinkOk, LinkOpen, LinkSeen
+from omen.protocol.repair.links import ACCEPTED, OPENING, PLANNED, UP, Links, LinkTimer
+from unit.protocol.contexts import describe, make_context, ref, sent
+
+
+def pair(**remedies: bool) -> tuple[Links, Outbox, Links, Outbox]:
+    """The two ends of a link to be: node 1 and node 2."""
+    low, high = (make_context(node, (1, 2), remedies=Remedies(**remedies)) for node in (1, 2))
+    return Links(low), low.out, Links(high), high.out
+
+
+def test_both_ends_agree_before_either_counts_the_link() -> None:
+    low, low_out, high, high_out = pair()
+    low.plan(ref(2))
+    high.plan(ref(1))
+    ((to, opening),) = sent(low_out)
+    assert (to, low.links[2].state, high.links[1].state) == (2, OPENING, PLANNED)
+    assert isinstance(opening, LinkOpen)
+    high.on_open(1, opening)
+    assert high.links[1].state == ACCEPTED
+    assert not low.up()
+    assert not high.up()
+    ((_, agreed),) = sent(high_out)
+    assert isinstance(agreed, LinkOk)
+    low.on_ok(2, agreed)
+    assert low.up() == [2]
+    high.on_seen(1, LinkSeen())
+    assert high.up() == [1]
+    assert [type(message) for _, message in sent(low_out)] == [LinkSeen]
+
+
+def test_planned_links_count_as_neighbours_at_once() -> None:
+    low, _, _, _ = pair()
+    low.plan(ref(2))
+    assert low.neighbours() == (ref(2),)
+    assert low.changed
+
+
+def test_without_the_remedy_the_opener_counts_it_alone() -> None:
+    low, _, high, _ = pair(links_agreed_by_both=False)
+    low.plan(ref(2))
+    assert low.up() == [2]
+    assert not high.up()
+
+
+def test_an_opening_is_repeated_and_then_given_up() -> None:
+    low, out, _, _ = pair()
+    low.plan(ref(2))
+    for _ in range(Config().attempts):
+        low.on_timer(LinkTimer(2))
+    kinds = [type(message) for _, message in sent(out)]
+    assert kinds == [LinkOpen] * Config().attempts + [LinkClose]
+    assert not low.links
+
+
+def test_the_higher_end_waits_for_the_lower_and_then_gives_up() -> None:
+    _, _, high, out = pair()
+    high.plan(ref(1))
+    outputs = out.take()
+    assert [type(output) for output in outputs] == [SetTimer]
+    high.on_timer(LinkTimer(1))
+    assert not high.links
+
+
+def test_a_repeated_opening_of_a_link_that_is_up_is_answered_and_changes_nothing() -> None:
+    _, _, high, out = pair()
+    high.preset(ref(1), ())
+    high.on_open(1, LinkOpen(describe(1), ()))
+    assert high.up() == [1]
+    assert [type(message) for _, message in sent(out)] == [LinkOk]
+
+
+def test_an_agreement_that_was_not_asked_for_is_closed() -> None:
+    low, out, _, _ = pair()
+    low.on_ok(2, LinkOk(describe(2), ()))
+    assert [type(message) for _, message in sent(out)] == [LinkClose]
+    assert not low.links
+
+
+def test_a_close_for_another_incarnation_is_ignored() -> None:
+    low, _, _, _ = pair()
+    low.preset(ref(2, incarnation=2), ())
+    low.on_close(2, LinkClose(1))
+    assert low.up() == [2]
+    low.on_close(2, LinkClose(2))
+    assert not low.up()
+
+
+def test_a_later_incarnation_replaces_the_link_to_the_former() -> None:
+    _, _, high, _ = pair()
+    high.preset(ref(1), ())
+    high.on_open(1, LinkOpen(describe(1, incarnation=2), ()))
+    assert high.links[1].ref.incarnation == 2
+    assert high.links[1].state != UP
+
+
+def test_no_link_to_a_failed_node_or_to_the_node_itself() -> None:
+    context = make_context(1)
+    context.peer_table.declare_failed(2, 1, now=0)
+    low = Links(context)
+    low.plan(ref(2))
+    low.plan(ref(1))
+    low.on_open(2, LinkOpen(describe(2), ()))
+    assert not low.links
+    assert not sent(context.out)
