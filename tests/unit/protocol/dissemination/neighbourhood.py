@@ -172,5 +172,5 @@ class Neighbourhood:
 
     def tree(self, topic: Topic = TOPIC) -> set[tuple[NodeId, NodeId]]:
         """The links on which both ends send at once."""
-        eager = {node: part.carried[topic].eager for node, part in self.parts.items() if topic in part.carried}
+        eager = {node: part.topics[topic].eager for node, part in self.parts.items() if topic in part.topics}
         return {(one, other) for one in eager for other in eager[one] if one < other and one in eager[other]}

@@ -18,7 +18,7 @@ NEVER = lambda sender, to, message: False  # noqa: E731
 
 
 def kept(nodes: Neighbourhood, node: int, topic: int = TOPIC) -> int:
-    return len(nodes.parts[node].carried[topic].times)
+    return len(nodes.parts[node].topics[topic].times)
 
 
 def publish_many(nodes: Neighbourhood, node: int, count: int, payload: bytes = b"x") -> None:
@@ -79,7 +79,7 @@ def test_all_windows_together_are_bounded_too_and_the_largest_gives_way_first() 
     assert 70 <= kept(nodes, 2, busy) <= 90
     nodes.run(100 * SECOND)
     assert kept(nodes, 2, calm) == kept(nodes, 2, busy) == 0
-    assert sum(window.limit for window in nodes.parts[2].carried.values()) == 0
+    assert sum(window.limit for window in nodes.parts[2].topics.values()) == 0
 
 
 def test_more_publishers_than_there_is_room_for_lose_nothing_and_are_counted() -> None:
@@ -91,10 +91,10 @@ def test_more_publishers_than_there_is_room_for_lose_nothing_and_are_counted() -
     nodes.run(20 * SECOND)
     for publisher in (1, 2, 3, 4):
         assert nodes.sequences(6, publisher) == [1, 2, 3, 4, 5, 6]
-    assert nodes.parts[6].parked > 20
-    assert len(nodes.parts[6].carried[TOPIC].streams) == 2
+    assert nodes.parts[6].status().parked > 20
+    assert len(nodes.parts[6].topics[TOPIC].streams) == 2
     nodes.run(200 * SECOND)
-    assert not nodes.parts[6].carried[TOPIC].parked
+    assert not nodes.parts[6].topics[TOPIC].evicted
 
 
 def test_a_publisher_that_made_way_is_still_known_when_its_topic_is_taken_up_again() -> None:
@@ -116,7 +116,7 @@ def test_what_waits_for_its_turn_is_bounded_too_and_what_did_not_fit_comes_later
         for _ in range(60):
             nodes.publish(1, bytes(100))
         nodes.run(10)
-        stream = next(iter(nodes.parts[2].carried[TOPIC].streams.values()))
+        stream = next(iter(nodes.parts[2].topics[TOPIC].streams.values()))
         assert 15 < len(stream.early) < 90 and stream.early_bytes <= 21 * (OVERHEAD + 129)
         nodes.run(10 * SECOND)
         assert not stream.early and stream.early_bytes == 0
@@ -322,7 +322,7 @@ def test_publishers_silent_for_long_are_forgotten_and_nothing_comes_twice() -> N
     nodes.add(4)
     nodes.link(3, 4)
     nodes.run(9 * SECOND)
-    assert all(not part.carried[TOPIC].streams for part in nodes.parts.values())
+    assert all(not part.topics[TOPIC].streams for part in nodes.parts.values())
     nodes.add(5)
     nodes.link(4, 5)
     nodes.run(5 * SECOND)
@@ -356,7 +356,7 @@ def test_no_more_streams_are_kept_than_there_is_room_for() -> None:
         nodes.publish(1)
         nodes.run(5)
         assert nodes.sequences(2, 1, incarnation=life) == [1]
-    assert len(nodes.parts[2].carried[TOPIC].streams) == 8
+    assert len(nodes.parts[2].topics[TOPIC].streams) == 8
 
 
 def test_another_incarnation_of_a_running_node_begins_a_stream_keeps_the_old_and_goes_on_counting() -> None:

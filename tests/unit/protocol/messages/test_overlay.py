@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import types
 import typing
 from typing import Any
@@ -60,6 +61,8 @@ def strategy_for(kind: Any) -> st.SearchStrategy[Any]:
         if len(inner) == 2 and inner[1] is Ellipsis:
             return st.lists(strategy_for(inner[0]), max_size=3).map(tuple)
         return st.tuples(*map(strategy_for, inner))
+    if issubclass(kind, enum.Enum):
+        return st.sampled_from(kind)
     fields = typing.get_type_hints(kind, {**vars(base), **vars(messages)}, include_extras=True)
     return st.builds(kind, **{field: strategy_for(fields[field]) for field in kind.__struct_fields__})
 
