@@ -107,7 +107,8 @@ def trace(scenario: Any, seed: int, publishing: bool) -> tuple[int, str]:
     from omen.sim.running import Run
 
     run = (PublishingRun if publishing else Run)(scenario, seed)
-    tracer = run.world._trace = Tracer()
+    tracer = Tracer()
+    setattr(run.world, "tracer" if hasattr(run.world, "tracer") else "_trace", tracer)
     run.go()
     return tracer.lines, tracer.digest()
 

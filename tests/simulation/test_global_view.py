@@ -40,15 +40,15 @@ def test_with_a_global_view_every_backup_set_is_ready_at_once_and_as_full_as_it_
     registry = population.registry
     assert registry is not None
     for core in population.cores.values():
-        for node, shadow in core.views.shadows.items():
-            assert core.views.is_ready(node)
+        for node, shadow in core.status().backup_sets.items():
+            assert shadow.ready
             for topic in shadow.topics:
                 others = sum(topic in topics for other, topics in registry.topic_sets.items() if other != node)
                 backed = sum(topic in registry.topic_sets[backup] for backup in shadow.backups)
                 assert backed >= min(4, others)
 
 
-def test_whoever_is_gone_is_nobodys_backup_a_round_later() -> None:
+def test_a_failed_node_is_in_no_backup_set_a_round_later() -> None:
     interests = generate_interests(30, 10, "uniform", "uniform:2:4", seed=5)
     world = World(1)
     population = Population(world, Config(global_view=True), choose_links)
@@ -58,11 +58,11 @@ def test_whoever_is_gone_is_nobodys_backup_a_round_later() -> None:
     population.crash(lost)
     world.run_until(4_000_000)
     for node in population.members():
-        for shadow in population.cores[node].views.shadows.values():
+        for shadow in population.cores[node].status().backup_sets.values():
             assert population.place(lost) not in shadow.backups
 
 
-def test_the_registry_knows_the_dead_and_counts_the_living() -> None:
+def test_the_registry_knows_failed_nodes_and_counts_live_ones() -> None:
     population = Population(World(1), Config(global_view=True), choose_links)
     interests = generate_interests(5, 4, "uniform", 2, seed=1)
     population.set_up(interests, design_overlay(interests, "low-oda"))

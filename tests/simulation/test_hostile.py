@@ -49,7 +49,7 @@ def mutated_messages_raise_nothing_and_corrupt_nothing(seed: int) -> None:
     global received
     run = Run(SCENARIO, seed % 7)
     recorder = Recorder()
-    run.world._trace = recorder
+    run.world.tracer = recorder
     draw = random.Random(seed)
 
     def strike() -> None:
@@ -57,14 +57,10 @@ def mutated_messages_raise_nothing_and_corrupt_nothing(seed: int) -> None:
         run.monitors.note_burst()
         received += attack(run.world, recorder, draw, MESSAGES)
 
-    def rest() -> None:
-        run._left -= 1
-
-    run._left += 1
     run.world.call(4_000_000, strike)
     for moment in range(40, 160):  # topics may be split for a while, and must not be in the end
         run.world.call(moment * 100_000 + 1, run.monitors.note_burst)
-    run.world.call(16_000_000, rest)
+    run.hold_open(16_000_000)
     outcome = run.go()
     assert outcome.went_well, outcome.complaints()
     assert outcome.settled

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from omen.interests import Interests
 from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
-from omen.protocol.events import SECOND
-from omen.protocol.messages.overlay import EventId
-from omen.protocol.repair.event_queue import PendingEvent
-from omen.protocol.repair.shadow_set import Loss
+from omen.protocol.events import SECOND, Received
+from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.overlay import EventId, LossReport
 from omen.sim.monitors import Bounds, Monitors
 from omen.sim.population import Population
 from omen.sim.world import World
@@ -45,7 +46,7 @@ def test_a_world_in_order_is_not_complained_about(monitors: Monitors) -> None:
     assert monitors.is_settled
 
 
-def test_a_crash_that_is_mended_is_not_complained_about(monitors: Monitors) -> None:
+def test_a_crash_that_is_repaired_is_not_complained_about(monitors: Monitors) -> None:
     node = monitors.population.place("n3")
     monitors.note_end(node, 1)
     monitors.population.crash("n3")
@@ -59,8 +60,8 @@ def test_a_topic_that_stays_split_is_seen_with_time_and_seed(monitors: Monitors)
     cores = monitors.population.cores
     one, two, three = (monitors.population.place(name) for name in ("n0", "n1", "n7"))
     for other in (two, three):
-        cores[one].links.drop(other)
-        cores[other].links.drop(one)
+        cores[one].drop_link(other)
+        cores[other].drop_link(one)
     assert watch(monitors, 4) == ["whole"]
     (violation,) = monitors.violations
     assert violation.seed == 3
@@ -73,45 +74,51 @@ def test_a_split_without_an_event_is_seen_at_once(monitors: Monitors) -> None:
     cores = monitors.population.cores
     links = [tuple(map(monitors.population.place, pair)) for pair in (("n0", "n1"), ("n4", "n5"))]
     for one, other in links:
-        cores[one].links.drop(other)
-        cores[other].links.drop(one)
+        cores[one].drop_link(other)
+        cores[other].drop_link(one)
     assert watch(monitors, 0.2) == ["whole"]
 
 
-def test_an_event_that_nobody_handles_is_seen(monitors: Monitors) -> None:
-    monitors.expect(EventId(12345, 1, "leave"))
+def test_an_event_that_no_node_handles_is_seen(monitors: Monitors) -> None:
+    monitors.expect(EventId(12345, 1, EventKind.LEAVE))
     assert watch(monitors, 4) == ["handled"]
     assert not monitors.is_settled
 
 
 def test_a_link_that_only_one_side_believes_in_is_seen(monitors: Monitors) -> None:
     one, other = monitors.population.place("n0"), monitors.population.place("n1")
-    monitors.population.cores[one].links.drop(other)
+    monitors.population.cores[one].drop_link(other)
     assert watch(monitors, 2) == ["agreed"]
     assert "n1 alone has a link to n0" in str(monitors.violations[0])
 
 
-def test_a_docket_that_fills_up_is_seen(monitors: Monitors) -> None:
-    docket = monitors.population.cores[monitors.population.place("n0")].coordinator.event_queue
-    for node in range(monitors.bounds.open_events + 1):
-        event = EventId(node, 1, "drop", 1)
-        docket.cases[event] = PendingEvent(Loss(event))
+def report_losses(monitors: Monitors, count: int) -> None:
+    """n1 tells n0 of losses of its neighbours that it is to repair, and that never were."""
+    population = monitors.population
+    node, reporter = population.place("n0"), population.cores[population.place("n1")].ref
+    for lost in range(node - count, node):
+        monitors.world.tell(node, Received(reporter.id, LossReport(EventId(lost, 1, EventKind.LEAVE), reporter, ())))
+
+
+def test_an_event_queue_that_fills_up_is_seen(monitors: Monitors) -> None:
+    report_losses(monitors, monitors.bounds.open_events + 10)
     assert watch(monitors, 0.1) == ["bounded"]
 
 
 def test_work_left_over_long_after_the_last_event_is_seen(monitors: Monitors) -> None:
-    event = EventId(1, 1, "drop", 1)
-    monitors.population.cores[monitors.population.place("n0")].coordinator.event_queue.cases[event] = PendingEvent(
-        Loss(event)
-    )
+    report_losses(monitors, 1)
+    monitors.world.run_until(monitors.world.now + SECOND // 100)
+    monitors.world.pause(monitors.population.place("n0"))
     assert watch(monitors, 4) == ["bounded"]
-    assert "still has cases" in str(monitors.violations[0])
+    assert "still has pending events" in str(monitors.violations[0])
 
 
-def test_a_view_that_claims_to_cover_and_does_not_is_seen(monitors: Monitors) -> None:
-    views = monitors.population.cores[monitors.population.place("n0")].views
-    node, shadow = next(iter(views.shadows.items()))
-    assert views.is_ready(node)
-    shadow.backups = []
+def test_a_view_that_claims_to_cover_and_does_not_is_seen(monitors: Monitors, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = monitors.population.cores[monitors.population.place("n0")]
+    status = core.status()
+    node, backup_set = next(iter(status.backup_sets.items()))
+    assert backup_set.ready
+    claimed = replace(status, backup_sets={node: replace(backup_set, backups=())})
+    monkeypatch.setattr(core, "status", lambda: claimed)
     monitors.check()
     assert [violation.monitor for violation in monitors.violations] == ["covered"]

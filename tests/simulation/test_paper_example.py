@@ -31,27 +31,27 @@ def test_the_example_goes_as_the_paper_tells_it_step_by_step(scenario: Scenario)
     assert not complaints
     steps = [
         "v10 is told to leave",
-        f"v11 mends the loss of v10: gathering {SHADOWS}",
-        f"v11 mends the loss of v10: asking {SHADOWS}",
-        f"v11 mends the loss of v10: linking {SHADOWS}",
+        f"v11 repairs the loss of v10: gathering {SHADOWS}",
+        f"v11 repairs the loss of v10: asking {SHADOWS}",
+        f"v11 repairs the loss of v10: linking {SHADOWS}",
         "v1 is linked to v11",
         "v5 is linked to v6",
         "v5 is linked to v11",
         "v11 is linked to v1",
         "v6 is linked to v5",
         "v11 is linked to v5",
-        f"v11 mends the loss of v10: finishing {SHADOWS}",
-        "v11 has mended the loss of v10: v5-v11, v1-v11, v5-v6",
+        f"v11 repairs the loss of v10: finishing {SHADOWS}",
+        "v11 has repaired the loss of v10: v5-v11, v1-v11, v5-v6",
         "v10 hears that the loss of v10 is handled",
-        "v10 left",
+        "v10 has left",
     ]
     assert [line for line in lines if line in steps] == steps
 
 
 def test_every_former_neighbour_is_asked_and_answers_once(scenario: Scenario) -> None:
     lines, _ = tell(scenario, seed=7)
-    asked = sorted(line.split(" <- ")[0] for line in lines if " <- v11: Ask " in line)
-    answered = sorted(line.split(" <- ")[1].split(":")[0] for line in lines if ": Answer " in line)
+    asked = sorted(line.split(" <- ")[0] for line in lines if " <- v11: ShadowQuery " in line)
+    answered = sorted(line.split(" <- ")[1].split(":")[0] for line in lines if ": ShadowReply " in line)
     assert asked == answered == ["v1", "v3", "v5", "v6"]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from omen.protocol.events import SECOND, Deliver, NodeId, Notify
+from omen.protocol.events import SECOND, Deliver, Gap, Held, NodeId
 from omen.sim.publishing import PublishingRun, run_world
 from omen.sim.running import Run
 from omen.sim.scenario import ConfigSpec, EventSpec, NetworkSpec, NodeSpec, Scenario
 from omen.sim.search import draw_scenario
+from omen.sim.world import Heard
 
 WORLDS = range(100, 112)
 
@@ -75,9 +76,9 @@ def test_a_node_that_stops_for_a_while_is_given_what_it_missed() -> None:
 
 def test_the_same_seed_spreads_publications_in_the_same_way() -> None:
     def fingerprint() -> tuple[object, ...]:
-        told: list[tuple[NodeId, Deliver, int]] = []
+        told: list[tuple[NodeId, Heard, int]] = []
         outcome = PublishingRun(draw_scenario(100), 100)
-        outcome.world.listeners.append(lambda node, notice, time: told.append((node, notice.detail, time)))
+        outcome.world.listeners.append(lambda node, heard, time: told.append((node, heard, time)))
         outcome.go()
         return (tuple(told), tuple(sorted(outcome.world.messages.items())))
 
@@ -86,11 +87,11 @@ def test_the_same_seed_spreads_publications_in_the_same_way() -> None:
 
 def test_worlds_without_publications_hear_nothing_of_them() -> None:
     plain = Run(draw_scenario(100), 100)
-    heard: list[Notify] = []
-    plain.world.listeners.append(lambda node, notice, time: heard.append(notice))
+    told: list[Heard] = []
+    plain.world.listeners.append(lambda node, heard, time: told.append(heard))
     plain.go()
-    assert not {"Announce", "Pull", "Prune", "Graft", "Publication"} & plain.world.messages.keys()
-    assert not {"deliver", "gap", "held"} & {notice.what for notice in heard}
+    assert not {"Announce", "RetransmissionRequest", "Prune", "Graft", "Publication"} & plain.world.messages.keys()
+    assert not any(isinstance(heard, Deliver | Gap | Held) for heard in told)
     assert plain.world.now > SECOND
 
 

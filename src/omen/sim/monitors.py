@@ -130,6 +130,11 @@ class Monitors(Watch):
         self.note_burst()
         self._expect(event)
 
+    def expect_requests(self, node: NodeId) -> None:
+        """So does everything that this node asks for now."""
+        for event in self.population.cores[node].status().repairs.requests:
+            self.expect(event)
+
     def _expect(self, event: EventId) -> None:
         if self.bounds.handled and event not in self._handled:
             self._expected[event] = self.world.now

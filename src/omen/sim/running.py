@@ -13,7 +13,6 @@ from omen.protocol.events import MILLISECOND, SECOND, NodeId, PeerLost, RepairFi
 from omen.protocol.membership.ring import SPACE, place_of
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId
-from omen.protocol.node import OmenNode
 from omen.sim.expecting import Repair, examine
 from omen.sim.kinds import OMEN, Kind
 from omen.sim.monitors import Monitors, Violation
@@ -146,6 +145,14 @@ class Run:
         outcome.fingerprint = self._teller.fingerprint() if self._teller is not None else None
         return outcome
 
+    def hold_open(self, delay: Time) -> None:
+        """Do not end before this time has passed: something will be done from outside."""
+        self._left += 1
+        self.world.call(delay, self._let_go)
+
+    def _let_go(self) -> None:
+        self._left -= 1
+
     def _do_later(self, event: EventSpec, delay: Time, coordinator: NodeId | None = None) -> None:
         self._left += 1
 
@@ -184,32 +191,27 @@ class Run:
     def _do_to_member(self, action: str, name: Name, event: EventSpec) -> None:
         population, monitors = self.population, self.monitors
         node = population.place(name)
-        core = population.cores[node]
-        life = core.ref.incarnation
+        incarnation = population.cores[node].ref.incarnation
         if action == "crash":
-            monitors.note_end(node, life)
+            monitors.note_end(node, incarnation)
             population.crash(name)
         elif action == "leave":
-            monitors.expect(EventId(node, life, EventKind.LEAVE))
+            monitors.expect(EventId(node, incarnation, EventKind.LEAVE))
             population.leave(name)
         elif action == "resubscribe":
             monitors.note_burst()
             population.resubscribe(name, event.topics or ())
-            self.world.call(0, lambda: self._expect_requests(core))
+            self.world.call(0, lambda: monitors.expect_requests(node))
         elif action == "suspect":
             monitors.note_burst()
             if population.place(event.by or "") in population.members():
-                self.world.tell(population.place(event.by or ""), PeerLost(node, life))
+                self.world.tell(population.place(event.by or ""), PeerLost(node, incarnation))
         elif action == "pause":
             monitors.note_burst()
             self.world.pause(node)
         elif action == "resume":
             monitors.note_burst()
             self.world.resume(node)
-
-    def _expect_requests(self, core: OmenNode) -> None:
-        for event in core.status().repairs.requests:
-            self.monitors.expect(event)
 
     def _join(self, event: EventSpec, name: Name) -> None:
         if self.population.place(name) in self.population.members():

@@ -6,17 +6,15 @@ counts for long, and no node that accepts more neighbours, or notes down more, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
 
 from omen.errors import InvalidInput
 from omen.interests import Label
-from omen.protocol.events import SECOND, Left, NodeId, Time, Topic
-from omen.protocol.messages.overlay import EventId, Ref
+from omen.protocol.events import SECOND, Left, NodeId, Time
+from omen.protocol.messages.overlay import EventId
 from omen.protocol.spidercast.config import SpiderConfig, coverage
-from omen.protocol.spidercast.node import SpiderNode
+from omen.protocol.spidercast.node import SpiderStatus
 from omen.sim.membership import Membership
 from omen.sim.monitors import AGREED, BOUNDED, WHOLE, Bounds, Watch, listed
 from omen.sim.scenario import Scenario
@@ -27,52 +25,12 @@ WATCHED = SpiderConfig(coverage(3, 1), keep_alive=1, silence=3, quarantine=2 * S
 """(3, 1), with heartbeats as the failure detector: nobody is told of losses."""
 
 
-class WatchedSpider(SpiderNode):
-    """A node with the parts that scenarios ask OMen's nodes about, as far as it has any.
-
-    `given`: how many neighbours each task was handed at the start, and need not have accepted.
-    """
-
-    given: tuple[int, ...] = (0, 0)
-
-    def preset(self, neighbours: Iterable[tuple[Ref, int, Sequence[Topic]]]) -> None:
-        super().preset(neighbours)
-        self.given = tuple(task.degree for task in self.tasks)
-
-    @property
-    def requests(self) -> Any:
-        """It asks nobody for repairs."""
-        return SimpleNamespace(open=())
-
-    @property
-    def book(self) -> Any:
-        return SimpleNamespace(me=SimpleNamespace(topics=self.me.interest))
-
-    @property
-    def audit(self) -> Any:
-        """Nobody leads anything."""
-        return SimpleNamespace(labels=SimpleNamespace(leads=lambda topic: False))
-
-    @property
-    def links(self) -> Any:
-        return SimpleNamespace(up=self.neighbours, drop=self.forget)
-
-    def forget(self, node: NodeId) -> None:
-        """Lose a neighbour without a word. The loop of the paper, which always runs, would see it; ours is woken."""
-        for task in self.tasks:
-            task.lose(node, None)
-
-
-class WatchedSpiders(Spiders):
-    core = WatchedSpider
-
-
 class SpiderMonitors(Watch):
     """As `Monitors` is to OMen: told of each event, looks at everybody, records each breach once."""
 
-    population: WatchedSpiders
+    population: Spiders
 
-    def __init__(self, population: WatchedSpiders, bounds: Bounds | None = None) -> None:
+    def __init__(self, population: Spiders, bounds: Bounds | None = None) -> None:
         super().__init__(population, bounds)
         config = population.config
         self._patience = config.time_to_notice + config.heartbeat_period
@@ -87,6 +45,9 @@ class SpiderMonitors(Watch):
         """Nobody handles an event in SpiderCast: it is only noted that one happened."""
         self.note_burst()
 
+    def expect_requests(self, node: NodeId) -> None:
+        """A SpiderCast node asks for no repairs."""
+
     def note_end(self, node: NodeId, incarnation: int) -> None:
         self.note_burst()
 
@@ -100,7 +61,7 @@ class SpiderMonitors(Watch):
         self._check_whole()
         self._check_links()
         for node in self.population.members():
-            self._check_sizes(cast(WatchedSpider, self.population.cores[node]))
+            self._check_sizes(self.population.cores[node].status())
 
     def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
         if isinstance(heard, Left):
@@ -128,25 +89,27 @@ class SpiderMonitors(Watch):
             if now - max(since, self.last_event) > patience:
                 self._record(AGREED, f"{self._name(node)} alone has a link to {self._name(other)}")
 
-    def _check_sizes(self, core: WatchedSpider) -> None:
-        """Nobody accepts a neighbour at L^max + Margin. Who has more was handed them, or wants fewer topics since: then
-        they may only become fewer, which takes the consent of others, and may take for ever.
+    def _check_sizes(self, status: SpiderStatus) -> None:
+        """No node accepts a neighbour at L^max + Margin. One that has more was handed them, or wants fewer topics now:
+        then they may only become fewer, which takes the consent of others, and may take for ever.
         """
-        for task in core.tasks:
-            key, most = (core.ref.id, core.ref.incarnation, task.number), task.neighbours.most
-            degree_before, most_before = self._sizes.get(key, (core.given[task.number], most))
+        config, ref = status.config, status.ref
+        for number, task in enumerate(status.tasks):
+            key, most = (ref.id, ref.incarnation, number), task.most
+            degree_before, most_before = self._sizes.get(key, (task.preset, most))
             self._sizes[key] = (task.degree, most)
+            asked = config.quarantine // max(config.connect_timeout, 1) + 1  # one in each loop of a quarantine's time
             sizes = [
-                ("neighbours", task.degree, max(degree_before, max(most, most_before) + core.config.margin)),
+                ("neighbours", task.degree, max(degree_before, max(most, most_before) + config.margin)),
                 ("redirections", len(task.redirected), most),
-                ("quarantine", len(task.quarantined), task.quarantine_room),
+                ("quarantine", len(task.quarantined), asked + most + config.margin),
             ]
             for what, size, allowed in sizes:
                 if size > allowed:
-                    self._record(BOUNDED, f"{self._name(core.ref.id)} has {size} in its {what}, {allowed} at most")
+                    self._record(BOUNDED, f"{self._name(ref.id)} has {size} in its {what}, {allowed} at most")
 
 
-def build_spiders(world: World, scenario: Scenario, places: Mapping[Label, NodeId]) -> WatchedSpiders:
+def build_spiders(world: World, scenario: Scenario, places: Mapping[Label, NodeId]) -> Spiders:
     """A population for `Kind`: (3, 1)-coverage with full views, whatever the scenario says about OMen's settings.
 
     Its heartbeats find losses, so the world tells of none, as it does to OMen's nodes without their detector.
@@ -154,4 +117,4 @@ def build_spiders(world: World, scenario: Scenario, places: Mapping[Label, NodeI
     if any(expected.repair is not None or expected.view is not None for expected in scenario.expect):
         raise InvalidInput("the scenario expects repairs or views of OMen's nodes: SpiderCast's have none")
     world.network = replace(world.network, detection=None)
-    return WatchedSpiders(world, WATCHED, Membership(world.seed), places)
+    return Spiders(world, WATCHED, Membership(world.seed), places)

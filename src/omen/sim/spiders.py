@@ -27,8 +27,6 @@ class Spiders:
     `places`: identifiers of some labels; the others have the hash of their name.
     """
 
-    core: type[SpiderNode] = SpiderNode
-
     def __init__(
         self,
         world: World,
@@ -83,7 +81,7 @@ class Spiders:
         ref = Ref(node, life, "")
         self.membership.put(ref, topics)
         randomness = generator_for(self.world.seed, "node", node, life)
-        self.cores[node] = self.core(ref, topics, self.config, randomness, self.membership.view_of(node))
+        self.cores[node] = SpiderNode(ref, topics, self.config, randomness, self.membership.view_of(node))
         self._wanted[node] = set(topics)
         self.world.add(node, self.cores[node], life)
 
@@ -178,7 +176,7 @@ class Spiders:
         order = np.argsort(labels, kind="stable")
         codes = {members[int(position)]: code for code, position in enumerate(order)}
         labels = labels[order]
-        pairs = [(codes[node], topic) for node in members for topic in self.cores[node].me.interest]
+        pairs = [(codes[node], topic) for node in members for topic in self.cores[node].topics]
         keys = sorted({topic for _, topic in pairs})
         topics = label_array([self.topic_labels[key] for key in keys], "topic")
         by_label = np.argsort(topics, kind="stable")

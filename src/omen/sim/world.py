@@ -100,7 +100,7 @@ Tracer = Callable[[Time, NodeId, object], None]
 class World:
     """Events ordered by (time, counter). Everything random comes from `seed`."""
 
-    def __init__(self, seed: int, network: Network | None = None, trace: Tracer | None = None) -> None:
+    def __init__(self, seed: int, network: Network | None = None, tracer: Tracer | None = None) -> None:
         self.seed = seed
         self.network = network or Network()
         self.now: Time = 0
@@ -111,7 +111,7 @@ class World:
         self.bytes_by: Counter[NodeId] = Counter()
         self.listeners: list[Listener] = []
         self.processed = 0
-        self._trace = trace
+        self.tracer = tracer
         self._random = generator_for(seed, "world")
         self._queue: list[tuple[Time, int, NodeId, int, Any]] = []
         self._counter = 0
@@ -225,8 +225,8 @@ class World:
             self._log(node, "starts")
             self._obey(node, place, place.core.start(clock))
             return
-        if self._trace is not None:
-            self._trace(self.now, node, event)
+        if self.tracer is not None:
+            self.tracer(self.now, node, event)
         self._obey(node, place, place.core.handle(event, clock))
 
     def _obey(self, node: NodeId, place: Place, outputs: Sequence[Output]) -> None:
@@ -258,8 +258,8 @@ class World:
 
     def _pass_on(self, node: NodeId, place: Place, heard: Heard) -> None:
         """A listener may crash the node there and then; one that has left closes its connections."""
-        if self._trace is not None:
-            self._trace(self.now, node, heard)
+        if self.tracer is not None:
+            self.tracer(self.now, node, heard)
         if isinstance(heard, Left):
             self._end(node, place)
         elif isinstance(heard, Rejoined):
@@ -318,9 +318,9 @@ class World:
         heapq.heappush(self._queue, (self.now + max(delay, 0), self._counter, node, incarnation, event))
 
     def _drop(self, node: NodeId, to: NodeId, message: Any, why: str) -> None:
-        if self._trace is not None:
-            self._trace(self.now, node, Dropped(to, message, why))
+        if self.tracer is not None:
+            self.tracer(self.now, node, Dropped(to, message, why))
 
     def _log(self, node: NodeId, what: str) -> None:
-        if self._trace is not None:
-            self._trace(self.now, node, what)
+        if self.tracer is not None:
+            self.tracer(self.now, node, what)

@@ -16,6 +16,7 @@ from omen.protocol.config import Config
 from omen.protocol.events import Received, Send, TimerFired
 from omen.protocol.membership.failure_detector import HeartbeatTimer
 from omen.protocol.membership.gossip import RoundTimer
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import (
     Descriptor,
     Digest,
@@ -67,6 +68,7 @@ def refusal(node: OmenNode, sender: int, message: object) -> str | None:
         (msgspec.msgpack.encode([13, -1]), validation.MALFORMED),
         (msgspec.msgpack.encode([13, 2**40]), validation.MALFORMED),
         (msgspec.msgpack.encode([13, "1"]), validation.MALFORMED),
+        (encode(LossReport(EventId(1, 1, "vanish"), ref(THIRD), ())), validation.MALFORMED),  # type: ignore[arg-type]
     ],
 )
 def test_bytes_that_hold_no_message_are_counted_and_dropped(node: OmenNode, data: bytes, reason: str) -> None:
@@ -78,7 +80,7 @@ def test_a_message_larger_than_any_is_not_even_read(node: OmenNode, monkeypatch:
     assert refusal(node, OTHER, encode(Leaving(ref(OTHER, 2), False))) == validation.OVERSIZED
 
 
-@pytest.mark.parametrize("thing", [None, 7, "x", object(), EventId(1, 1, "leave")])
+@pytest.mark.parametrize("thing", [None, 7, "x", object(), EventId(1, 1, EventKind.LEAVE)])
 def test_what_is_no_message_is_unknown(node: OmenNode, thing: object) -> None:
     assert refusal(node, OTHER, thing) == validation.UNKNOWN
 
@@ -90,10 +92,10 @@ def test_what_is_no_message_is_unknown(node: OmenNode, thing: object) -> None:
         Status(described(THIRD).digest, (), ()),
         LinkOpen(described(THIRD), ()),
         DigestOffer((), (), False),
-        RepairRequest(EventId(OTHER, 2, "vanish"), described(OTHER, 2), (1,), ()),
-        RepairRequest(EventId(THIRD, 1, "leave"), described(OTHER, 2), (), (1,)),
-        LossReport(EventId(THIRD, 1, "join"), ref(OTHER, 2), (1,)),
-        LossReport(EventId(OTHER, 2, "leave"), ref(OTHER, 2), (1,)),
+        RepairRequest(EventId(OTHER, 2, EventKind.AUDIT), described(OTHER, 2), (1,), ()),
+        RepairRequest(EventId(THIRD, 1, EventKind.LEAVE), described(OTHER, 2), (), (1,)),
+        LossReport(EventId(THIRD, 1, EventKind.JOIN), ref(OTHER, 2), (1,)),
+        LossReport(EventId(OTHER, 2, EventKind.LEAVE), ref(OTHER, 2), (1,)),
     ],
 )
 def test_a_message_that_is_not_what_its_sender_can_say_is_dropped(node: OmenNode, message: Message) -> None:
@@ -108,7 +110,7 @@ def test_what_a_former_incarnation_has_said_comes_too_late(node: OmenNode) -> No
 
 
 def test_an_answer_that_was_not_asked_for_is_dropped(node: OmenNode) -> None:
-    event = EventId(THIRD, 1, "leave")
+    event = EventId(THIRD, 1, EventKind.LEAVE)
     answer = ShadowReply(event, 1, ref(OTHER, 2), 1, b"\x01", b"", 1, (), True, False)
     assert refusal(node, OTHER, answer) == validation.STALE
     assert refusal(node, OTHER, LinkConfirmed(event, 1, THIRD, 1)) == validation.STALE
@@ -116,7 +118,7 @@ def test_an_answer_that_was_not_asked_for_is_dropped(node: OmenNode) -> None:
 
 def test_made_up_losses_are_taken_up_to_a_number(node: OmenNode) -> None:
     for made_up in range(1000, 1000 + validation.PENDING_AT_MOST + 50):
-        node.handle(Received(OTHER, LossReport(EventId(made_up, 1, "leave"), ref(OTHER, 2), (1,))), 1)
+        node.handle(Received(OTHER, LossReport(EventId(made_up, 1, EventKind.LEAVE), ref(OTHER, 2), (1,))), 1)
     assert len(node.status().repairs.pending) <= validation.PENDING_AT_MOST
     assert node.status().refused[validation.TOO_MANY] > 0
 

@@ -44,7 +44,7 @@ class SpiderConfig:
     keep_alive: int = 0
     """After so many heartbeat periods a neighbour hears from this node although nothing changed; 0: never."""
     silence: int = 0
-    """After so many heartbeat periods without a word a neighbour is taken for gone; 0: the driver tells of losses."""
+    """After so many heartbeat periods without a word a neighbour is declared failed; 0: the driver tells of losses."""
     quarantine: Time = 5 * SECOND
     """How long a node that was asked to connect is not asked again (2.3.1, Redirect)."""
 

@@ -1,12 +1,15 @@
-"""The neighbours of one task and how often they cover each topic, counted as they come and go (Figs. 1 and 3)."""
+"""The neighbours of one task, how often they cover each topic (Figs. 1 and 3), and where others come from (Fig. 5)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.messages.overlay import Ref
+from omen.protocol.spidercast.config import Rule
 
 Told = tuple[int, int, int]
 """Degree, target and version of the interest, as a neighbour last heard them."""
@@ -16,8 +19,8 @@ Told = tuple[int, int, int]
 class Neighbour:
     """What is known of a neighbour (Fig. 1). `shared`: what of this node's topics it covers.
 
-    `told`: what it knows of this node. `asked`: to part, with what is known of it now. `silent`: heartbeats of this
-    node since it was last heard.
+    `told`: what it knows of this node. `asked`: to disconnect, with what is known of it now. `silent`: heartbeats of
+    this node since it was last heard.
     """
 
     ref: Ref
@@ -99,3 +102,57 @@ class Neighbours:
 
     def _shared(self, interest: frozenset[Topic]) -> tuple[Topic, ...]:
         return (0,) if self._everybody else tuple(interest & self.cover.keys())
+
+
+class Connections:
+    """Keeps a connection to each neighbour of either task. `changes` counts what became of neighbours."""
+
+    def __init__(self, out: Outbox) -> None:
+        self._out = out
+        self._users: dict[NodeId, set[int]] = {}
+        self.changes = 0
+
+    def hold(self, task: int, ref: Ref) -> None:
+        """This task has this neighbour, or has heard something new of it."""
+        self.changes += 1
+        if ref.id not in self._users:
+            self._out.connect(ref)
+        self._users.setdefault(ref.id, set()).add(task)
+
+    def release(self, task: int, node: NodeId) -> None:
+        """This task has it no more."""
+        self.changes += 1
+        users = self._users.get(node)
+        if users is not None:
+            users.discard(task)
+            if not users:
+                self._out.disconnect(node)
+                del self._users[node]
+
+    def nodes(self) -> list[NodeId]:
+        return sorted(self._users)
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+    def __contains__(self, node: NodeId) -> bool:
+        return node in self._users
+
+
+class InterestView(Protocol):
+    """The membership service as a node sees it (2.2): which nodes there are and what they want, as far as it knows.
+
+    Handed in by the driver, as the greedy engine is to OMen's nodes.
+    """
+
+    @property
+    def version(self) -> int:
+        """Another number whenever a node joined, ended or changed its interest."""
+
+    def choose(self, rule: Rule, uncovered: Sequence[Topic], excluded: Iterable[NodeId], word: int) -> Ref | None:
+        """The next neighbour by this rule, from the view without the excluded and the node itself.
+
+        `greedy` (NEXTGREEDYCOVERAGENODE): a node that covers most of `uncovered`. `random` (NEXTRANDOMCOVERAGENODE):
+        any that covers some of it. `similar` (NEXTSIMILARITYNODE): one whose interest meets `uncovered`, the node's own
+        whole interest, most. `anybody` (NEXTRANDOMNODE). Among equals the 64-bit `word` decides. None: no node fits.
+        """

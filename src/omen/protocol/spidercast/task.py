@@ -4,28 +4,28 @@ Where the figures cannot be followed as printed:
 
 - Fig. 5 lines 5 and 14 take the cover of a topic from the candidates. Then everything with K candidates would count as
   covered before there is a single link. It must be the neighbours' cover, as in Fig. 3: `Neighbours.uncovered`.
-- Fig. 5 line 8 would return a node that covers nothing where no candidate covers any uncovered topic. Nobody is
+- Fig. 5 line 8 would return a node that covers nothing where no candidate covers any uncovered topic. No node is
   returned then: a link that covers nothing brings no topic nearer to K.
 - Fig. 4 line 9 sends <REDIRECT, m>, line 10 receives <REDIRECT, m, interest>, and the text has the sender of a REDIRECT
-  asked next. We send and ask m; its interest comes with its CONNECT-OK. Where nobody can be named, m is none.
-- Fig. 3 line 9 has those part whose degree is above their target. Yet a covered node sets its target to its degree
-  (Fig. 2 line 22), so hardly anybody ever is. In the text q is known to be covered if q.target <= q.degree, and read so
-  average degrees are those of Fig. 12 within a percent, otherwise five percent above. We follow the text; the figure
-  with `part_above`. Who refuses to part, by silence, is not asked again until it tells of more neighbours than it had.
+  asked next. We send and ask m; its interest comes with its CONNECT-OK. Where no node can be named, m is none.
+- Fig. 3 line 9 has neighbours disconnect whose degree is above their target. Yet a covered node sets its target to its
+  degree (Fig. 2 line 22), so hardly any node ever is. In the text q is known to be covered if q.target <= q.degree, and
+  read so average degrees are those of Fig. 12 within a percent, otherwise five percent above. We follow the text; the
+  figure with `part_above`. One that refuses, by silence, is not asked again until it tells of more neighbours than it
+  had.
 - A loop that found nothing to do is not run again until something has changed: it would find the same.
 - Fig. 2 line 18 takes "some node" of those redirected to; we take the one with the lowest id, so that runs can be
   repeated. It is asked although it may be in quarantine: the redirect is newer. A REDIRECT that comes when all topics
   are covered is not kept (Fig. 4 line 11 keeps it), nor more of them than L^max.
-- Fig. 4 line 21 answers a DISCONNECT of anybody. One from somebody who is no neighbour gets no answer: the other side,
+- Fig. 4 line 21 answers every DISCONNECT. One from a node that is no neighbour gets no answer: the other side,
   if it counts a link, hears LEAVE upon its next heartbeat.
-- Not in the figures: a heartbeat from somebody who is no neighbour is answered with LEAVE, since a failure detector
+- Not in the figures: a heartbeat from a node that is no neighbour is answered with LEAVE, since a failure detector
   that lives on heartbeats would part the two as well. The quarantine is the one of the text; neighbours that were lost
   are in it too, and it holds no more than one period can bring: `quarantine_room`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from omen.protocol.context import Outbox
@@ -41,8 +41,7 @@ from omen.protocol.spidercast.messages import (
     Leave,
     Redirect,
 )
-from omen.protocol.spidercast.neighbours import Neighbour, Neighbours, Told
-from omen.protocol.spidercast.views import InterestView
+from omen.protocol.spidercast.neighbours import Connections, InterestView, Neighbour, Neighbours, Told
 
 WORDS = 1 << 64
 UNKNOWN = -1
@@ -63,19 +62,23 @@ class Myself:
     version: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    """What both tasks of a node are made with."""
+
+    me: Myself
+    config: SpiderConfig
+    view: InterestView
+    random: Randomness
+    out: Outbox
+    connections: Connections
+
+
 class Task:
     """The state of Fig. 1 and the routines of Figs. 2 to 4. `L` is `target`, `L^max` is `neighbours.most`."""
 
-    def __init__(
-        self,
-        number: int,
-        me: Myself,
-        config: SpiderConfig,
-        view: InterestView,
-        randomness: Randomness,
-        out: Outbox,
-        on_change: Callable[[NodeId, Ref | None], None],
-    ) -> None:
+    def __init__(self, number: int, context: TaskContext) -> None:
+        me, config = context.me, context.config
         self.number = number
         self.rule = config.tasks[number].rule
         self.neighbours = Neighbours(self._wanted(me, config), config.tasks[number].coverage)
@@ -86,10 +89,10 @@ class Task:
         self.hungry = False
         self._me = me
         self._config = config
-        self._view = view
-        self._random = randomness
-        self._out = out
-        self._on_change = on_change
+        self._view = context.view
+        self._random = context.random
+        self._out = context.out
+        self._connections = context.connections
         self._seen_version = UNKNOWN
 
     def _wanted(self, me: Myself, config: SpiderConfig) -> tuple[Topic, ...] | None:
@@ -140,7 +143,7 @@ class Task:
             self._go_hungry()
 
     def connect(self, now: Time) -> bool:
-        """CONNECT (Fig. 2 lines 14-20): those redirected to come first. False: there is nobody to ask."""
+        """CONNECT (Fig. 2 lines 14-20): those redirected to come first. False: there is no node to ask."""
         chosen = self._next_redirected() or self._next_coverage_node(now)
         if chosen is None:
             return False
@@ -150,7 +153,7 @@ class Task:
         return True
 
     def disconnect(self) -> bool:
-        """DISCONNECT (Fig. 2 lines 22-30): part with somebody if the degree is too high or nothing is lost by it."""
+        """DISCONNECT (Fig. 2 lines 22-30): give up a neighbour if the degree is too high or nothing is lost."""
         self.redirected.clear()
         self.target = min(self.neighbours.most, len(self.neighbours))
         over = len(self.neighbours) - self.target
@@ -162,7 +165,7 @@ class Task:
         return True
 
     def disconnect_candidate(self) -> Neighbour | None:
-        """DISCONNECTCANDIDATE (Fig. 3 lines 8-22): of those that have reached their target, who is missed least."""
+        """DISCONNECTCANDIDATE (Fig. 3 lines 8-22): of those that have reached their target, the one missed least."""
         candidates: list[NodeId] = []
         fewest = len(self.neighbours.cover) + 1
         for node, neighbour in self.neighbours.known.items():
@@ -205,9 +208,9 @@ class Task:
         else:
             self._out.send(sender, Leave(self.number, self._me.ref.incarnation))
 
-    def on_leave(self, sender: NodeId, incarnation: int) -> None:
+    def on_leave(self, sender: NodeId, message: Leave) -> None:
         """Fig. 4 lines 19-20."""
-        self.lose(sender, incarnation)
+        self.lose(sender, message.incarnation)
 
     def on_disconnect(self, sender: NodeId, message: Disconnect) -> None:
         """Fig. 4 lines 21-26."""
@@ -221,9 +224,9 @@ class Task:
             if under_covered == 0:
                 self.target = len(self.neighbours)
 
-    def on_disconnect_ok(self, sender: NodeId, incarnation: int) -> None:
+    def on_disconnect_ok(self, sender: NodeId, message: DisconnectOk) -> None:
         """Fig. 4 lines 27-28."""
-        self.lose(sender, incarnation)
+        self.lose(sender, message.incarnation)
 
     def on_heartbeat(self, message: Heartbeat, now: Time) -> None:
         """The degree, the target and now and then the interest of a neighbour (2.3)."""
@@ -237,7 +240,7 @@ class Task:
         news = (message.degree, message.target) != (neighbour.degree, neighbour.target)
         if message.interest is not None:
             self.neighbours.add(sender, message.degree, message.target, message.interest, neighbour.told)
-            self._on_change(sender.id, sender)
+            self._connections.hold(self.number, sender)
         elif news:
             neighbour.asked = neighbour.asked and message.degree <= neighbour.degree
             neighbour.degree, neighbour.target = message.degree, message.target
@@ -245,7 +248,7 @@ class Task:
             self.wake()
 
     def lose(self, node: NodeId, incarnation: int | None) -> bool:
-        """Fig. 4 lines 29-30: a neighbour is gone, in this life or an earlier one."""
+        """Fig. 4 lines 29-30: a neighbour has failed or left, in this incarnation or an earlier one."""
         neighbour = self.neighbours.known.get(node)
         if neighbour is None or (incarnation is not None and neighbour.ref.incarnation > incarnation):
             return False
@@ -261,7 +264,7 @@ class Task:
                 self._remove_connection(neighbour.ref.id)
 
     def shun(self, node: NodeId, now: Time) -> None:
-        """Do not ask this one for a while; with K = 0 nobody is asked anyway."""
+        """Do not ask this one for a while; with K = 0 no node is asked anyway."""
         self.redirected.pop(node, None)
         if self.neighbours.times:
             self._end_quarantines(now)
@@ -274,10 +277,10 @@ class Task:
 
     def _keep_in_bounds(self) -> None:
         while len(self.quarantined) > self.quarantine_room:
-            del self.quarantined[next(iter(self.quarantined))]  # who has been there longest
+            del self.quarantined[next(iter(self.quarantined))]  # the one that has been there longest
 
     def want(self, times: int) -> None:
-        """The node's interest has changed, or its K. Whom others have named was for what it wanted before."""
+        """The node's interest has changed, or its K. Redirections were for what it wanted before."""
         self.neighbours.want(self._me.interest, times)
         self.target = self.neighbours.most
         self.redirected.clear()
@@ -306,13 +309,13 @@ class Task:
             self.target += 1
         if not self.neighbours.under_covered:
             self.redirected.clear()
-        self._on_change(ref.id, ref)
+        self._connections.hold(self.number, ref)
         self.wake()
 
     def _remove_connection(self, node: NodeId) -> None:
         """REMOVECONNECTION (Fig. 4 lines 34-38)."""
         self.neighbours.remove(node)
-        self._on_change(node, None)
+        self._connections.release(self.number, node)
         if len(self.neighbours) < self.target or self.neighbours.under_covered > 0:
             self.hungry = False
             self.sleep(0)
@@ -320,7 +323,7 @@ class Task:
             self.wake()
 
     def _redirection(self, message: Connect) -> Ref | None:
-        """Fig. 4 lines 7-8: whoever has room and shares most with the asker."""
+        """Fig. 4 lines 7-8: the neighbour that has room and shares most with the asker."""
         wanted = set(message.interest)
         best, candidates = -1, []
         for node, neighbour in self.neighbours.known.items():
@@ -356,7 +359,7 @@ class Task:
         return self._view.choose(self.rule, topics, excluded, self._random.randrange(WORDS))
 
     def _end_quarantines(self, now: Time) -> None:
-        """Let those go whose quarantine is over: whoever found nobody looks again then."""
+        """Let those go whose quarantine is over: a task that found no node looks again then."""
         over = [node for node, (until, _) in self.quarantined.items() if until <= now]
         for node in over:
             del self.quarantined[node]
@@ -364,7 +367,7 @@ class Task:
             self._seen_version = UNKNOWN
 
     def _go_hungry(self) -> None:
-        """Nobody fits. Somebody may come, or be asked again: look when the quarantines of now have ended."""
+        """No node fits. One may join, or be asked again: look when the quarantines of now have ended."""
         self.hungry = True
         self.sleep(self._config.quarantine)
 

@@ -7,6 +7,7 @@ import pytest
 from omen.protocol.events import NodeId, Notify, RepairStage, RepairStageEntered
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LinkConfirmed, LinkProposal, Ref, ShadowQuery, ShadowReply
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.repair import Finished, Repairer, RepairTimer
@@ -14,7 +15,7 @@ from omen.protocol.repair.shadow_set import Loss, to_bits
 from omen.protocol.repair.views import Views
 from unit.protocol.contexts import make_context, ref, sent
 
-LOST = EventId(90, 1, "leave")
+LOST = EventId(90, 1, EventKind.LEAVE)
 TOPIC = 1
 
 

@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omen.maintain.choosing import choose_links
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, ShadowReply
 from omen.protocol.repair.shadow_set import Loss, Repair, common_positions, positions, to_bits
 from unit.protocol.contexts import ref
 
-LOST = EventId(100, 1, "leave")
+LOST = EventId(100, 1, EventKind.LEAVE)
 
 
 def answer(
@@ -82,13 +83,13 @@ def test_a_backup_is_used_only_where_its_piece_holds_a_former_neighbour() -> Non
 
 def test_a_linked_loss_brings_its_former_neighbours_in() -> None:
     repair = loss((1,), {1, 50})
-    repair.add_loss(Loss(EventId(50, 1, "leave"), {1, 2}, {2: ref(2), 100: ref(100)}))
+    repair.add_loss(Loss(EventId(50, 1, EventKind.LEAVE), {1, 2}, {2: ref(2), 100: ref(100)}))
     assert set(repair.members) == repair.former == {1, 2}
     assert repair.topics == {1, 2}
 
 
 def newcomer(node: int, topics: tuple[int, ...]) -> Repair:
-    repair = Repair(EventId(node, 1, "join"), ref(node), set(topics))
+    repair = Repair(EventId(node, 1, EventKind.JOIN), ref(node), set(topics))
     repair.asked = topics
     return repair
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from omen.protocol.context import Outbox
 from omen.protocol.events import Input, Output, Received, Send, SetTimer, Time, Timer, TimerFired
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.messages import Connect, ConnectOk, Heartbeat
-from omen.protocol.spidercast.node import HeartbeatTimer, SpiderNode
-from omen.protocol.spidercast.task import MaintainTimer
+from omen.protocol.spidercast.neighbours import Connections
+from omen.protocol.spidercast.node import HeartbeatTimer, SpiderNode, TaskStatus
+from omen.protocol.spidercast.task import MaintainTimer, Myself, Task, TaskContext
 from reference.spidercast import best_candidates, random_candidates
 
 ME = 1
@@ -56,7 +58,11 @@ class Bench:
         self.node = SpiderNode(ref(ME), topics, self.config, Random(1), self.view)
         self.now: Time = 0
         self.outputs: list[Output] = []
-        self.task = self.node.tasks[0]
+
+    @property
+    def task(self) -> TaskStatus:
+        """The greedy task as it is now."""
+        return self.node.status().tasks[0]
 
     def tell(self, event: Input) -> list[Any]:
         """The messages it sends upon this."""
@@ -94,13 +100,13 @@ class Bench:
         return [type(message).__name__ for _, message in sent]
 
     def neighbours(self, task: int = 0) -> set[int]:
-        return set(self.node.tasks[task].neighbours.known)
+        return set(self.node.status().tasks[task].neighbours)
 
 
 def covered(bench: Bench, times: int = 3) -> None:
     """Give it neighbours 11, 12, ... that cover everything, none of them covered itself."""
     for node in range(11, 11 + times):
-        bench.connected_by(node, bench.node.me.interest, degree=1, target=9)
+        bench.connected_by(node, bench.node.topics, degree=1, target=9)
     bench.loop()
 
 
@@ -108,3 +114,21 @@ def full(bench: Bench, **known: int) -> None:
     """Give it as many neighbours as it accepts, 11 to 18, none of them with room unless its degree is said."""
     for node in range(11, 19):
         bench.connected_by(node, [1, 2] if node == 15 else [1], degree=known.get(f"n{node}", 99), target=9)
+
+
+class TaskBench:
+    """The greedy task of a node by itself, with (3, 0)-coverage."""
+
+    def __init__(self, topics: Iterable[int], **settings: Any) -> None:
+        out = Outbox(ME)
+        me = Myself(ref(ME), tuple(sorted(topics)))
+        config = SpiderConfig(coverage(3, 0), **settings)
+        self.task = Task(0, TaskContext(me, config, PlainView({}), Random(1), out, Connections(out)))
+
+    def connected_by(self, node: int, topics: Iterable[int], degree: int = 1, target: int = 9) -> None:
+        self.task.on_connect(Connect(ref(node), 0, degree, target, tuple(topics)))
+
+    def candidates(self, draws: int) -> set[int]:
+        """Which neighbours DISCONNECTCANDIDATE returns in so many draws."""
+        found = [self.task.disconnect_candidate() for _ in range(draws)]
+        return {neighbour.ref.id for neighbour in found if neighbour is not None}

@@ -59,8 +59,8 @@ def test_heartbeats_bring_degree_and_target_of_a_neighbour() -> None:
     bench = Bench({1})
     bench.connected_by(11, [1], degree=1, target=9)
     bench.beats(11, 4, 4)
-    known = bench.task.neighbours.known[11]
-    assert (known.degree, known.target, known.above) == (4, 4, 0)
+    known = bench.task.neighbours[11]
+    assert (known.degree, known.target) == (4, 4)
 
 
 def test_a_heartbeat_of_somebody_who_is_no_neighbour_is_answered_with_leave() -> None:
@@ -80,7 +80,7 @@ def test_a_change_of_interest_is_counted_at_once_and_told_with_the_next_heartbea
         bench.connected_by(node, [1, 2])
     bench.beat()
     bench.tell(Subscribe(added=(3,), dropped=(1,)))
-    assert bench.task.neighbours.cover == {2: 3, 3: 0}
+    assert bench.task.cover == {2: 3, 3: 0}
     assert {(to, message.interest) for to, message in bench.beat()} == {(node, (2, 3)) for node in (11, 12, 13)}
 
 
@@ -88,7 +88,7 @@ def test_a_neighbours_change_of_interest_changes_what_it_covers() -> None:
     bench = Bench({1, 2})
     bench.connected_by(11, [1])
     bench.beats(11, 1, 9, (2, 5))
-    assert bench.task.neighbours.cover == {1: 0, 2: 1}
+    assert bench.task.cover == {1: 0, 2: 1}
 
 
 def test_leaving_says_so_to_all_neighbours_of_both_tasks() -> None:
@@ -118,9 +118,9 @@ def adaptive(topics: set[int]) -> Bench:
 def test_adaptive_k_r_rises_where_k_g_links_cover_everything() -> None:
     bench = adaptive({1, 2, 3, 4, 5, 6})
     for node in (11, 12, 13):
-        assert bench.node.tasks[1].neighbours.times == 0
+        assert bench.node.status().tasks[1].coverage == 0
         bench.connected_by(node, range(1, 7))
-    assert bench.node.tasks[1].neighbours.times == 1
+    assert bench.node.status().tasks[1].coverage == 1
 
 
 def test_adaptive_k_r_stays_at_0_where_coverage_took_more_links() -> None:
@@ -128,32 +128,32 @@ def test_adaptive_k_r_stays_at_0_where_coverage_took_more_links() -> None:
     bench.connected_by(10, [1])
     for node in (11, 12, 13):
         bench.connected_by(node, range(1, 7))
-    assert bench.node.tasks[1].neighbours.times == 0
+    assert bench.node.status().tasks[1].coverage == 0
 
 
 def test_adaptive_k_r_rises_on_while_links_are_fewer_than_topics_and_k_r_at_most_3() -> None:
     bench = adaptive(set(range(1, 11)))
     for node in range(11, 25):
         bench.connected_by(node, range(1, 11), task=0 if node < 14 else 1)
-    assert bench.node.tasks[1].neighbours.times == 4
+    assert bench.node.status().tasks[1].coverage == 4
     few = adaptive({1, 2, 3, 4})
     for node in (11, 12, 13):
         few.connected_by(node, range(1, 5))
     few.connected_by(14, range(1, 5), task=1)
-    assert few.node.tasks[1].neighbours.times == 1  # four links, four topics
+    assert few.node.status().tasks[1].coverage == 1  # four links, four topics
 
 
 def test_the_rivals_count_links_and_not_topics() -> None:
     view = {node: {1, 2} if node == 5 else {9} for node in range(2, 8)}
     bench = Bench({1, 2, 3}, view, SpiderConfig(similarity(2, 3)))
-    assert [task.neighbours.most for task in bench.node.tasks] == [2, 3]
+    assert [task.most for task in bench.node.status().tasks] == [2, 3]
     ((to, _),) = bench.loop(0)
     assert to == 5
     ((anybody, _),) = bench.loop(1)
     assert anybody in view
     bench.gets_ok(3, [9])
     bench.gets_ok(4, [8])
-    assert bench.task.neighbours.under_covered == 0
+    assert len(bench.task.under_covered) == 0
 
 
 def test_a_node_that_finds_nobody_looks_again_when_somebody_has_come() -> None:

@@ -1,4 +1,4 @@
-"""Redundant links go where another way is verified, needed ones stay, and no topic is ever split by it."""
+"""Redundant links go where another path is verified, needed ones stay, and no topic is ever split by it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from omen.interests import Interests
 from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
-from omen.protocol.events import SECOND, NodeId, Notify, Received
-from omen.protocol.messages.overlay import PruneHint, Ref
-from omen.protocol.repair.links import FADING, UP
+from omen.protocol.events import SECOND, LinkPruned, NodeId, Received
+from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.overlay import EventId, PruneHint, Ref, ShadowQuery
+from omen.protocol.repair.links import FADING, UP, LinkState
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population
 from omen.sim.running import Run
 from omen.sim.scenario import parse_scenario
 from omen.sim.search import draw_scenario
-from omen.sim.world import Network, World
+from omen.sim.world import Heard, Network, World
 
 RING = dict.fromkeys("abcdef", ("t",))
 CIRCLE = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "f"), ("a", "f")]
@@ -36,19 +37,19 @@ class Group:
         self.population = Population(self.world, config, choose_links)
         interests = Interests.from_pairs([(node, topic) for node, topics in wants.items() for topic in topics])
         self.population.set_up(interests, Overlay.from_links(interests.nodes, links))
-        self.spared: Counter[NodeId] = Counter()
+        self.pruned: Counter[NodeId] = Counter()
         self.split = False
         self.world.listeners.append(self._hear)
         self.world.run_until(SECOND)
 
-    def _hear(self, node: NodeId, notice: Notify, _now: int) -> None:
-        if notice.what == "spared":
-            self.spared[node] += 1
+    def _hear(self, node: NodeId, heard: Heard, _now: int) -> None:
+        if isinstance(heard, LinkPruned):
+            self.pruned[node] += 1
 
     def ask(self, node: str, other: str) -> None:
         """As a coordinator would whose repair is done."""
-        spare = PruneHint(Ref(1, 1, ""), 1, self.population.place(other))
-        self.world.tell(self.population.place(node), Received(1, spare))
+        hint = PruneHint(Ref(1, 1, ""), 1, self.population.place(other))
+        self.world.tell(self.population.place(node), Received(1, hint))
 
     def run(self, seconds: float = 3.0) -> None:
         end = self.world.now + int(seconds * SECOND)
@@ -56,16 +57,16 @@ class Group:
             self.world.run_until(self.world.now + 500)
             self.split |= not check_overlay(*self.population.snapshot()).holds
 
-    def states(self) -> set[str]:
-        return {link.state for core in self.population.cores.values() for link in core.links.links.values()}
+    def states(self) -> set[LinkState]:
+        return {state for core in self.population.cores.values() for state in core.link_states().values()}
 
 
-def test_a_link_goes_where_another_way_exists() -> None:
+def test_a_link_goes_where_another_path_exists() -> None:
     group = Group(RING, CIRCLE)
     group.ask("a", "b")
     group.run()
     assert len(group.population.links()) == 5
-    assert sum(group.spared.values()) == 1
+    assert sum(group.pruned.values()) == 1
     assert not group.split
     assert group.states() == {UP}
 
@@ -78,7 +79,7 @@ def test_a_link_stays_that_one_topic_needs() -> None:
     assert len(group.population.links()) == 6
 
 
-def test_a_way_of_many_hops_is_found() -> None:
+def test_a_path_of_many_hops_is_found() -> None:
     names = [f"n{number}" for number in range(10)]
     wants = {name: ("t", f"own-{name}") for name in names}
     links = list(pairwise(names))
@@ -91,7 +92,7 @@ def test_a_way_of_many_hops_is_found() -> None:
 
 @pytest.mark.parametrize("loss", [0.0, 0.2])
 @pytest.mark.parametrize("first", range(6))
-def test_of_links_that_are_each_the_others_way_round_never_two_go(first: int, loss: float) -> None:
+def test_of_links_that_are_each_the_others_only_path_never_two_go(first: int, loss: float) -> None:
     group = Group(RING, CIRCLE, loss)
     for one, other in CIRCLE[first:] + CIRCLE[:first]:
         group.ask(one, other)
@@ -101,10 +102,10 @@ def test_of_links_that_are_each_the_others_way_round_never_two_go(first: int, lo
     assert FADING not in group.states()
 
 
-def test_a_link_that_a_coordinator_was_told_of_stays_while_it_mends() -> None:
+def test_a_link_that_a_coordinator_was_told_of_stays_while_it_repairs() -> None:
     group = Group(RING, CIRCLE)
-    core = group.population.cores[group.population.place("a")]
-    core.link_pruning._counted[9, 1, 1] = group.world.now + SECOND
+    query = ShadowQuery(Ref(9, 1, ""), EventId(8, 1, EventKind.LEAVE), 1, (), (), ())
+    group.world.tell(group.population.place("a"), Received(9, query))
     group.ask("a", "b")
     group.run()
     assert len(group.population.links()) == 6
@@ -146,6 +147,6 @@ def test_the_random_worlds_take_links_down() -> None:
     gone: list[NodeId] = []
     for number in (1, 4, 7):
         run = Run(draw_scenario(number), number)
-        run.world.listeners.append(lambda node, notice, _: gone.append(node) if notice.what == "spared" else None)
+        run.world.listeners.append(lambda node, heard, _: gone.append(node) if isinstance(heard, LinkPruned) else None)
         assert run.go().went_well
     assert gone
