@@ -1,8 +1,9 @@
 """How the house is built, counted from a source tree without importing it.
 
-    python -m bench.house --before PATH_OF_ITS_SRC [--now src]
+    python -m bench.house --before PATH_OF_ITS_SRC [--now src] [--write]
 
-prints the table of docs/architecture.md: another version of the code next to the present one. What is counted:
+prints the table of docs/architecture.md, another version of the code next to the present one; with `--write` it is put
+into the page. What is counted:
 
 - files and lines of rooms: Python files under `src/omen`, all lines of them;
 - functions with more than seven parameters, without `self` and `cls`;
@@ -17,11 +18,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 PARAMETERS = 7
 ROOMS = ("protocol", "net", "sim")
 CORE_FILES = ("protocol/omen.py", "protocol/node.py", "protocol/spidercast/node.py")
@@ -72,6 +76,11 @@ def is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
+def holds_text(node: ast.AST) -> bool:
+    """A string, or a tuple, list or set of them."""
+    return is_text(node) or (isinstance(node, ast.Tuple | ast.List | ast.Set) and any(map(is_text, node.elts)))
+
+
 def string_branches(sources: Iterable[Source]) -> list[str]:
     """Branches that compare with a string literal, as `file:line`."""
     found = []
@@ -79,7 +88,7 @@ def string_branches(sources: Iterable[Source]) -> list[str]:
         for node in ast.walk(source.tree):
             if isinstance(node, ast.If):
                 compared = any(
-                    isinstance(one, ast.Compare) and any(map(is_text, (one.left, *one.comparators)))
+                    isinstance(one, ast.Compare) and any(map(holds_text, (one.left, *one.comparators)))
                     for one in ast.walk(node.test)
                 )
                 if compared and "__name__" not in ast.unparse(node.test):
@@ -149,6 +158,16 @@ def is_core(node: ast.AST) -> bool:
     return name in ("core", "cores", "node", "nodes", "omen")
 
 
+def most_side_by_side(sources: Iterable[Source]) -> int:
+    """The modules of the fullest folder inside protocol."""
+    folders = Counter(
+        source.path.rpartition("/")[0]
+        for source in sources
+        if source.room == "protocol" and not source.path.endswith("__init__.py")
+    )
+    return max(folders.values(), default=0)
+
+
 def rows(sources: list[Source]) -> Iterator[tuple[str, int]]:
     """The table of one version."""
     yield "files", len(sources)
@@ -157,26 +176,48 @@ def rows(sources: list[Source]) -> Iterator[tuple[str, int]]:
         inside = [source for source in sources if source.room == room]
         yield f"files in `{room}`", len(inside)
         yield f"lines in `{room}`", sum(source.lines for source in inside)
+    yield "most files side by side in `protocol`", most_side_by_side(sources)
     wide = wide_functions(sources)
     yield "functions over seven parameters", len(wide)
     yield "of these outside `kernels`", sum(not one.startswith("kernels/") for one in wide)
     dispatching = [source for source in sources if source.room in ROOMS]
     yield "branches on a string in `protocol`", len(string_branches(s for s in dispatching if s.room == "protocol"))
-    yield "branches on a string in `net` and `sim`", len(string_branches(s for s in dispatching if s.room != "protocol"))
+    yield (
+        "branches on a string in `net` and `sim`",
+        len(string_branches(s for s in dispatching if s.room != "protocol")),
+    )
     yield "timers, notifications and lookups with a string key", len(string_keys(dispatching))
     yield "reaches into the core from outside `protocol`", len(reaches(sources))
+
+
+def table(before: list[Source], now: list[Source]) -> str:
+    lines = ["| | v0.1.0 | now |", "| --- | ---: | ---: |"]
+    for (name, then), (_, since) in zip(rows(before), rows(now), strict=True):
+        lines.append(f"| {name} | {then:,} | {since:,} |")
+    return "\n".join(lines)
+
+
+def write_into_page(text: str) -> None:
+    """Between the marks of the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    block = f"<!-- house -->\n{text}\n<!-- end of house -->"
+    page, count = re.subn(r"<!-- house -->.*<!-- end of house -->", lambda _: block, page, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"{PAGE.name} has no place for the table")
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.house", description=__doc__)
     parser.add_argument("--before", metavar="SRC", type=Path, required=True, help="the folder src of another version")
     parser.add_argument("--now", metavar="SRC", type=Path, default=Path("src"))
+    parser.add_argument("--write", action="store_true", help="into docs/architecture.md")
     parser.add_argument("--list", action="store_true", help="name what was counted in the present version")
     arguments = parser.parse_args()
-    then, now = read_sources(arguments.before), read_sources(arguments.now)
-    print("| | before | now |\n| --- | ---: | ---: |")
-    for (name, before), (_, after) in zip(rows(then), rows(now), strict=True):
-        print(f"| {name} | {before:,} | {after:,} |")
+    before, now = read_sources(arguments.before), read_sources(arguments.now)
+    print(table(before, now))
+    if arguments.write:
+        write_into_page(table(before, now))
     if arguments.list:
         dispatching = [source for source in now if source.room in ROOMS]
         print(*wide_functions(now), *string_branches(dispatching), *string_keys(dispatching), *reaches(now), sep="\n")

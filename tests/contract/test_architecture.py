@@ -1,0 +1,51 @@
+"""The newcomer's walks lead through files and functions that are there, and pass each file once."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+WALKS = dict(re.findall(r"<!-- walk: (\w+) -->\n(.*?)<!-- end of walk -->", PAGE, re.DOTALL))
+
+
+def steps(walk: str) -> list[tuple[str, list[str]]]:
+    """Each file with the functions that are named beside it."""
+    rows = re.findall(r"^\| \d+ \| `([^`]+)` \|(.*)$", WALKS[walk], re.MULTILINE)
+    return [(path, re.findall(r"`(\w+)\(\)`", row)) for path, row in rows]
+
+
+def defined(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def test_both_walks_are_told() -> None:
+    assert set(WALKS) == {"publication", "crash"}
+    assert all(len(steps(walk)) > 10 for walk in WALKS)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_walk_passes_each_file_once(walk: str) -> None:
+    paths = [path for path, _ in steps(walk)]
+    assert len(paths) == len(set(paths))
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_the_functions_of_a_walk_are_in_its_files(walk: str) -> None:
+    missing = []
+    for path, names in steps(walk):
+        there = defined(ROOT / "src" / "omen" / path)
+        missing += [f"{path}: {name}" for name in names if name not in there]
+        assert names, f"{path}: which function?"
+    assert missing == []
+
+
+def test_the_rooms_are_those_of_the_package() -> None:
+    told = {name for name in re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)}
+    rooms = {path.name for path in (ROOT / "src" / "omen").iterdir() if (path / "__init__.py").exists()}
+    assert told >= rooms
