@@ -248,11 +248,11 @@ def measure_rebalancing(kept: dict[str, Any]) -> Iterator[Row]:
     found = kept["rebalancing"] = run_apart("bench.mend", "--case", "rebalancing")
     for one in found["curve"]:
         details = {
-            "links changed a round": round(one["changed_a_round"], 2),
+            "links changed per round": round(one["changed_a_round"], 2),
             "d above Low-ODA": round(one["average_above"], 2),
             "D above Low-ODA": one["maximum_above"],
         }
-        what = f"Rebalancing, at most {one['budget']} links a repair" if one["budget"] else "Rebalancing off"
+        what = f"Rebalancing, at most {one['budget']} links per repair" if one["budget"] else "Rebalancing off"
         yield Row(what, one["rebalance_s"], one["rebalance_s"], 1000, None, None, None, details)
 
 

@@ -1,4 +1,4 @@
-"""A live overlay under load, next to servers: deliveries a second, latency, links.
+"""A live overlay under load, next to servers: deliveries per second, latency, links.
 
 python -m bench.net [--scene overlay] [--system omen] [--payload 100]: each is measured by itself and added to
 bench/results/net.json. Every node is a process of its own.
@@ -41,32 +41,32 @@ INTRODUCTION = (
     "Every node, and every client of a server, is a process of its own unless the table says otherwise; all on this"
     " machine, over loopback. Load is raised by a third at a time while at least 95 of 100 publications offered are"
     " made, and delivered to all, in time; what was delivered last is the rate told. Latencies are those at half of it,"
-    " after a rest, and those at a load that is the same for all: 25,000 deliveries a second of 100 B, 2,500 of 10 KB."
-    " A publisher's own copy is not counted. Clients of the servers are raw (asyncio, writes of one tick joined,"
+    " after a rest, and those at a load that is the same for all: 25,000 deliveries per second of 100 B, 2,500 of 10"
+    " KB. A publisher's own copy is not counted. Clients of the servers are raw (asyncio, writes of one tick joined,"
     " quality of service 0), so that the server shows and not its client library. The load told is that of the minute"
     " before, which is mostly the row measured before."
 )
 NOTES = (
-    "To reach on the 40-node overlay with 100 B: 50,000 deliveries a second (reached twice over), at most 0.2"
-    " duplicates a delivery (reached), p99 at half load at most 30 ms. Taking half of these 50,000 as half load, that"
+    "To reach on the 40-node overlay with 100 B: 50,000 deliveries per second (reached twice over), at most 0.2"
+    " duplicates per delivery (reached), p99 at half load at most 30 ms. Taking half of these 50,000 as half load, that"
     " is reached with twenty nodes in each of two processes, one for each core, and not with forty processes; at half"
     " of the highest rate it is reached by neither.",
     "Where the time goes. By a profile of brokers that share a process, about a third is the core (finding the stream,"
     " keeping the window, delivering in order), a third the way to the application (a message object, the inbox, waking"
     " the task), a quarter the way out (queues, joining, writing), the rest reading and parsing. With forty processes"
-    " the waking itself comes on top: at 670 deliveries a second each wake costs some 230 µs of processor time, at"
+    " the waking itself comes on top: at 670 deliveries per second each wake costs some 230 µs of processor time, at"
     " 12,000 still 180, most of it because an interpreter that is woken for one publication finds its code and data"
     " gone from the caches. What is handled at one wake shares that, so two cores are full from some 12,000 deliveries"
-    " a second on, and deliver eight times as many, later: each of the four to six hops of a publication waits its"
-    " turn among forty processes. Nor is it only the queue: at 50 publications a second, the cores all but idle, a hop"
-    " among forty processes takes some 2 ms, in a busy chain of eight 0.4. Reading sockets only every 3 or 6 ms,"
+    " per second on, and deliver eight times as many, later: each of the four to six hops of a publication waits its"
+    " turn among forty processes. Nor is it only the queue: at 50 publications per second, the cores all but idle, a"
+    " hop among forty processes takes some 2 ms, in a busy chain of eight 0.4. Reading sockets only every 3 or 6 ms,"
     " so that more is handled at one wake, was tried and changed nothing.",
 )
 SYSTEMS = ("omen", *RIVALS)
 STEP, OFFERED, KEPT, LONGEST_STEPS = 4 / 3, 0.9, 0.95, 24
 WARM_S, MEASURE_S = 1.0, 2.5
-FIRST_DELIVERIES = {100: 12_000.0, 10_000: 3_000.0}  # a second, where the climb begins
-STEADY_DELIVERIES = {100: 25_000.0, 10_000: 2_500.0}  # a second, where latencies can be compared
+FIRST_DELIVERIES = {100: 12_000.0, 10_000: 3_000.0}  # per second, where the climb begins
+STEADY_DELIVERIES = {100: 25_000.0, 10_000: 2_500.0}  # per second, where latencies can be compared
 REST_S = 4.0
 MESH_DEGREE = 6
 

@@ -50,7 +50,7 @@ async def _publish(brokers: list[Broker], payload: bytes, count: int) -> None:
 
 
 def spend(security: dict[str, Security], payload: int, count: int) -> tuple[float, float]:
-    """Deliveries a processor-second, and a second."""
+    """Deliveries per processor-second, and per second."""
 
     async def measure() -> tuple[float, float]:
         brokers: list[Broker] = []

@@ -1,8 +1,8 @@
 """One process of a network benchmark: publishes at a rate, times what comes in, and does what it is told over a pipe.
 
-Commands are lines: `rate R` (publications a second from now on), `count` (forget what was counted), `tell` (answer with
-a line of JSON), `end`. A payload begins with the time it was published, by the clock all processes share, and by whom:
-servers give publishers their own publications back, which are not counted.
+Commands are lines: `rate R` (publications per second from now on), `count` (forget what was counted), `tell` (answer
+with a line of JSON), `end`. A payload begins with the time it was published, by the clock all processes share, and by
+whom: servers give publishers their own publications back, which are not counted.
 """
 
 from __future__ import annotations

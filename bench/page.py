@@ -67,7 +67,7 @@ def _pipeline_lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"{_machine(found['machine'])}\n"
     if note := found.get("note"):
         yield f"{note}\n"
-    yield "| job | size | seconds | a second | to reach at full size | |"
+    yield "| job | size | seconds | per second | to reach at full size | |"
     yield "| --- | ---: | ---: | ---: | --- | --- |"
     for one in found["results"]:
         details = ", ".join(f"{name} {_number(value)}" for name, value in one["details"].items() if value is not None)
@@ -83,11 +83,11 @@ def _live_lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"{_machine(found['machine'])}\n"
     links = found["links"]
     yield (
-        f"Links a node in the 40-node overlay: {links['omen']:.1f} on average, {links['omen_most']:.0f} at most; with"
+        f"Links per node in the 40-node overlay: {links['omen']:.1f} on average, {links['omen_most']:.0f} at most; with"
         f" a mesh of 6 for each topic {links['meshes']:.1f} and {links['meshes_most']:.0f}.\n"
     )
     yield (
-        "| | processes | payload | system | deliveries a second | processor each | p50, p99 at half of it"
+        "| | processes | payload | system | deliveries per second | processor each | p50, p99 at half of it"
         " | p50, p99 at a load for all | duplicates | load |"
     )
     yield "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
@@ -120,7 +120,7 @@ def _tls_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
         "With certificates (mutual TLS 1.3) and without, by turns (`python -m bench.net_tls`): three nodes in one"
         " process, one publishes, two hear it. What counts is processor time, for all ends of all links.\n"
     )
-    yield "| payload | publications | turns | deliveries a processor-second without | with | ratio | load |"
+    yield "| payload | publications | turns | deliveries per processor-second without | with | ratio | load |"
     yield "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for row in rows:
         plain, tls = row["plain_per_processor_s"], row["tls_per_processor_s"]

@@ -213,7 +213,7 @@ def processor_seconds() -> float:
 
 
 def as_markdown(found: list[dict[str, Any]]) -> str:
-    lines = ["| job | size | seconds | a second | target (full size) | |", "| --- | ---: | ---: | ---: | --- | --- |"]
+    lines = ["| job | size | seconds | per second | target (full size) | |", "| --- | ---: | ---: | ---: | --- | --- |"]
     for one in found:
         details = ", ".join(f"{name} {value:,}" for name, value in one["details"].items() if value is not None)
         size = f"{one['size']:,} {one['unit']}"

@@ -25,7 +25,7 @@ from bench.searches import count_searches, open_remedies
 
 TITLE = "Keeping watch"
 INTRODUCTION = (
-    "In the simulator, latency 0.5 to 5 ms. Costs are bytes of the wire form, a second and a node, while nothing"
+    "In the simulator, latency 0.5 to 5 ms. Costs are bytes of the wire form, per second and node, while nothing"
     " happens: heartbeats every second, gossip every second (up to eight while views are ready), audit every 20 s,"
     " labels renewed once in 60 periods, which is counted in. How losses are noticed: see docs/reliability.md."
 )
@@ -45,12 +45,12 @@ def measure_costs(_: argparse.Namespace) -> list[Row]:
         cost = measure_cost(nodes, topics, str(size), 1_260)
         details = {
             "nodes": nodes,
-            "links a node": round(cost.links_a_node, 1),
+            "links per node": round(cost.links_a_node, 1),
             **{f"{kind} B/s": round(spent, 1) for kind, spent in cost.bytes_a_second.items()},
-            "messages a second": round(sum(cost.messages_a_second.values()), 1),
+            "messages per second": round(sum(cost.messages_a_second.values()), 1),
         }
         wall, processor = time.perf_counter() - started, time.process_time() - worked
-        rows.append(Row(f"cost, {size:,} topics a node", wall, processor, 1, details=details))
+        rows.append(Row(f"cost, {size:,} topics per node", wall, processor, 1, details=details))
     return rows
 
 
@@ -68,8 +68,8 @@ def measure_detector(_: argparse.Namespace) -> list[Row]:
             "median s": round(statistics.median(noticed), 2),
             "95% s": round(noticed[int(0.95 * len(noticed))], 2),
             "longest s": round(noticed[-1], 2),
-            "suspicions a node-hour": round(sum(one.suspicions for one in found) / hours, 2),
-            "taken for gone a node-hour": round(sum(one.renewals for one in found) / hours, 2),
+            "suspicions per node-hour": round(sum(one.suspicions for one in found) / hours, 2),
+            "declared failed wrongly per node-hour": round(sum(one.renewals for one in found) / hours, 2),
             "whole": all(one.whole for one in found),
         }
         wall, processor = time.perf_counter() - started, time.process_time() - worked
@@ -79,7 +79,7 @@ def measure_detector(_: argparse.Namespace) -> list[Row]:
         calm, rough = measure_pause(pause), measure_pause(pause, 0.05)
         details = {
             "pauses": 10,
-            "taken for gone": calm.renewals + rough.renewals,
+            "declared failed wrongly": calm.renewals + rough.renewals,
             "whole": calm.whole and rough.whole,
         }
         wall, processor = time.perf_counter() - started, time.process_time() - worked
@@ -152,8 +152,8 @@ def _churn_row(samples: list[Any]) -> Row:
         ("resident_mb", "resident MB"),
         ("max_degree", "maximum degree"),
         ("average_degree", "average degree"),
-        ("seconds_an_event", "ms an event"),
-        ("steps_an_event", "steps an event"),
+        ("seconds_an_event", "ms per event"),
+        ("steps_an_event", "steps per event"),
     ):
         scale = {"state_bytes": 1e-6, "seconds_an_event": 1e3}.get(name, 1.0)
         details[what] = f"{scale * mean(early, name):.2f} then {scale * mean(late, name):.2f}"

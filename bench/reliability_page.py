@@ -41,13 +41,14 @@ def _shown(value: object) -> str:
 def _detector(rows: Rows) -> Iterator[str]:
     lossy = [row for row in rows if "median s" in row["details"]]
     still = [row for row in rows if "pauses" in row["details"]]
-    names = ("median s", "95% s", "longest s", "suspicions a node-hour", "taken for gone a node-hour", "whole")
+    rates = ("suspicions per node-hour", "declared failed wrongly per node-hour")
+    names = ("median s", "95% s", "longest s", *rates, "whole")
     heads = ("", "noticed, median s", *names[1:5], "whole")
     words = [(row["what"].removeprefix("detector, "), row["details"]) for row in (*lossy, *still)]
     yield from _table(heads, ([what, *(facts[name] for name in names)] for what, facts in words[: len(lossy)]))
     yield ""
-    names = ("pauses", "taken for gone", "whole")
-    heads = ("", "pauses", "taken for gone", "whole")
+    names = ("pauses", "declared failed wrongly", "whole")
+    heads = ("", "pauses", "declared failed wrongly", "whole")
     yield from _table(heads, ([what, *(facts[name] for name in names)] for what, facts in words[len(lossy) :]))
 
 
@@ -57,7 +58,8 @@ def _links(rows: Rows) -> Iterator[str]:
         left = facts["links"] - facts["dropped"]
         yield (
             f"{row['what']}: {facts['dropped']} of {facts['links']:,} links, {facts['split']} topics split. All were"
-            f" whole after {facts['periods']} periods of the audit: {facts['audit bytes a node']:,.0f} bytes a node.\n"
+            f" whole after {facts['periods']} periods of the audit: {facts['audit bytes per node']:,.0f} bytes per"
+            " node.\n"
         )
         cells = [
             ("the audit", facts["added"], left + facts["added"], facts["max degree"], facts["average degree"]),

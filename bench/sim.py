@@ -28,7 +28,7 @@ INTRODUCTION = (
 DATA = Path(os.environ.get("OMEN_DATA", ROOT.parent / "shared" / "data"))
 EDGES, MACHINES = "facebook_combined.txt.gz", "google2011_machine_events.csv.gz"
 EVENTS = 500_000
-RATE = 100_000  # events a second to reach, with empty handlers
+RATE = 100_000  # events per second to reach, with empty handlers
 
 
 class Silent:
@@ -127,7 +127,7 @@ def measure_loop() -> Iterator[Row]:
     ):
         runs = sorted((run_apart("bench.sim", "--case", case) for _ in range(3)), key=lambda run: float(run["seconds"]))
         seconds = runs[1]["seconds"]
-        details = {"events": runs[1]["events"], "events a second": round(runs[1]["events"] / seconds)}
+        details = {"events": runs[1]["events"], "events per second": round(runs[1]["events"] / seconds)}
         yield Row(what, seconds, seconds, 3, target, None, None, details)
 
 
@@ -135,8 +135,8 @@ def measure_replay() -> Iterator[Row]:
     found = run_apart("bench.sim", "--case", "replay")
     details = {
         "churn events": found["events"],
-        "messages an event": round(found["messages"]),
-        "bytes an event": round(found["bytes"]),
+        "messages per event": round(found["messages"]),
+        "bytes per event": round(found["bytes"]),
         "instants judged": found["judged"],
         "of these broken": found["broken"],
         "D at the end": found["maximum"],

@@ -46,6 +46,6 @@ def test_the_functions_of_a_walk_are_in_its_files(walk: str) -> None:
 
 
 def test_the_rooms_are_those_of_the_package() -> None:
-    told = {name for name in re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)}
+    told = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
     rooms = {path.name for path in (ROOT / "src" / "omen").iterdir() if (path / "__init__.py").exists()}
     assert told >= rooms

@@ -1,4 +1,4 @@
-"""The figure of the failure detector: times and mistakes against loss, and who is taken for gone by standing still."""
+"""The figure of the failure detector: times and mistakes against loss, and which paused nodes are declared failed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def draw_detector(
     for name, style in (("longest s", ":"), ("95% s", "--"), ("median s", "-")):
         times.plot(percent, _column(lossy, name), style, color="C0", label=name.removesuffix(" s"))
     times.set(xlabel="messages lost (%)", ylabel="seconds until a loss is noticed", ylim=(0, None))
-    wrong.plot(percent, _column(lossy, "suspicions a node-hour"), color="C1", label="suspected for a while")
-    wrong.plot(percent, _column(lossy, "taken for gone a node-hour"), "k--", label="taken for gone")
-    wrong.set(xlabel="messages lost (%)", ylabel="wrongly, a node and hour", ylim=(0, None))
-    shares = [100 * one["taken for gone"] / one["pauses"] for one in still.values()]
+    wrong.plot(percent, _column(lossy, "suspicions per node-hour"), color="C1", label="suspected for a while")
+    wrong.plot(percent, _column(lossy, "declared failed wrongly per node-hour"), "k--", label="declared failed wrongly")
+    wrong.set(xlabel="messages lost (%)", ylabel="wrongly, per node and hour", ylim=(0, None))
+    shares = [100 * one["declared failed wrongly"] / one["pauses"] for one in still.values()]
     pauses.plot(list(still), shares, "o-", markersize=4, label="default settings")
-    pauses.set(xlabel="seconds a node stands still", ylabel="taken for gone (%)", ylim=(-4, 104))
+    pauses.set(xlabel="seconds a node stands still", ylabel="declared failed wrongly (%)", ylim=(-4, 104))
     for axes in (times, wrong, pauses):
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from bench.house import read_sources, reaches, rows, string_branches, string_keys, wide_functions
+from bench.house import reaches, read_sources, rows, string_branches, string_keys, wide_functions
 
 NODE = """
 class OmenNode:
