@@ -13,7 +13,7 @@ from bench.measure import Row, machine_facts, peak_mb, run_apart, write_result
 TITLE = "SpiderCast to quiescence"
 INTRODUCTION = (
     "One core, kernels compiled. All nodes start together and know each other; the clock runs from the first message"
-    " until nobody has anything left to do. 100 topics, each node wants 10, popularity as in RSS (Zipf 0.5)."
+    " until no node has anything left to do. 100 topics, each node wants 10, popularity as in RSS (Zipf 0.5)."
 )
 NODES = (1_000, 10_000)
 TARGETS = {10_000: (180.0, 4096.0)}

@@ -97,7 +97,7 @@ HOW: dict[tuple[str, int], Callable[[Block, Path], None]] = {
     ("docs/index.md", 0): run_as_it_stands,
     ("docs/live.md", 0): is_run_live,
     ("docs/live.md", 1): is_run_live,
-    ("docs/mending.md", 0): run_with_an_overlay,
+    ("docs/maintaining.md", 0): run_with_an_overlay,
     ("docs/security.md", 0): configure,
     ("docs/simulator.md", 0): simulate,
 }
