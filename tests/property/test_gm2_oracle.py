@@ -9,29 +9,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omen.interests import Interests
-from omen.kernels.biconnected import CACHE_LENGTH, DENSE_DIVISOR, gm2_links
 from omen.kernels.block_forest import JOINED, link_in_topic, share_block
+from omen.kernels.engine import TUNED, Tuning, choose_block_links
 from reference.gm2 import Graph, blocks_of, gm2
 from reference.greedy import Link, Topics
 from reference.instances import as_interests, as_topics, random_interests, tiny_topics
 
 SPARSE, DENSE = 0, 1000
 
-paths = st.tuples(st.sampled_from([1, 2, 3, CACHE_LENGTH]), st.sampled_from([SPARSE, 2, 4, DENSE]))
+paths = st.builds(Tuning, st.sampled_from([1, 2, 3, TUNED.cache_length]), st.sampled_from([SPARSE, 2, 4, DENSE]))
 
 
-def links_of_kernel(interests: Interests, path: tuple[int, int] = (CACHE_LENGTH, DENSE_DIVISOR)) -> list[Link]:
-    chosen = gm2_links(
-        interests.node_offsets, interests.node_topics, interests.topic_offsets, interests.topic_nodes, *path
-    )
-    return [(u, v) for u, v in chosen.tolist()]
+def links_of_engine(interests: Interests, path: Tuning = TUNED) -> list[Link]:
+    return [(u, v) for u, v in choose_block_links(interests, path).tolist()]
 
 
 @settings(max_examples=250, deadline=None)
 @given(tiny_topics(), paths)
-def test_gm2_equals_its_oracle_in_order_on_tiny_instances(instance: tuple[Topics, int], path: tuple[int, int]) -> None:
+def test_gm2_equals_its_oracle_in_order_on_tiny_instances(instance: tuple[Topics, int], path: Tuning) -> None:
     topics_of, topic_count = instance
-    assert links_of_kernel(as_interests(topics_of, topic_count), path) == gm2(topics_of)
+    assert links_of_engine(as_interests(topics_of, topic_count), path) == gm2(topics_of)
 
 
 LARGER = {
@@ -46,8 +43,8 @@ LARGER = {
 def test_gm2_equals_its_oracle_in_order_on_larger_instances(name: str) -> None:
     interests = LARGER[name]
     expected = gm2(as_topics(interests))
-    for path in [(CACHE_LENGTH, DENSE_DIVISOR), (1, SPARSE), (2, DENSE), (3, 4), (CACHE_LENGTH, SPARSE)]:
-        assert links_of_kernel(interests, path) == expected
+    for path in [TUNED, Tuning(1, SPARSE), Tuning(2, DENSE), Tuning(3, 4), Tuning(dense_divisor=SPARSE)]:
+        assert links_of_engine(interests, path) == expected
 
 
 def graphs(max_nodes: int = 12) -> st.SearchStrategy[tuple[int, list[Link]]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from omen.interests import Interests
-from omen.kernels.greedy import CACHE_LENGTH, DENSE_DIVISOR, SMALL_NODES, fresh_labels, greedy_links
+from omen.kernels.engine import ALL_PAIRS, TUNED, Instance, Tuning, choose_links, unlinked
 from reference.greedy import Link, all_pairs, construct_low_edges, pairs_with
 from reference.instances import (
     as_interests,
@@ -25,40 +25,20 @@ from reference.instances import (
 RHOS = [0.0, 1.0, 1.5, 2.0, 3.0, 8.0, math.inf]
 SPARSE, DENSE, DENSE_AND_WIDE = 0, 1000, -1000
 
-paths = st.tuples(
+paths = st.builds(
+    Tuning,
     st.sampled_from([1, 2, 3, 64]),
     st.sampled_from([SPARSE, 2, 4, DENSE, -4, DENSE_AND_WIDE]),
     st.sampled_from([0, 0, 64]),
 )
 
 
-def links_of_kernel(
-    interests: Interests,
-    labels: np.ndarray,
-    degrees: np.ndarray,
-    max_degree: int,
-    rho: float,
-    centre: int = -1,
-    path: tuple[int, int, int] = (CACHE_LENGTH, DENSE_DIVISOR, SMALL_NODES),
-) -> list[Link]:
-    chosen = greedy_links(
-        interests.node_offsets,
-        interests.node_topics,
-        interests.topic_offsets,
-        interests.topic_nodes,
-        labels,
-        degrees,
-        max_degree,
-        rho,
-        centre,
-        *path,
-    )
-    return [(u, v) for u, v in chosen.tolist()]
+def links_of_engine(instance: Instance, rho: float, centre: int = ALL_PAIRS, path: Tuning = TUNED) -> list[Link]:
+    return [(u, v) for u, v in choose_links(instance, rho, centre, path).tolist()]
 
 
-def design(interests: Interests, rho: float, path: tuple[int, int, int]) -> list[Link]:
-    degrees = np.zeros(interests.node_count, dtype=np.int32)
-    return links_of_kernel(interests, fresh_labels(interests.topic_offsets), degrees, -1, rho, path=path)
+def design(interests: Interests, rho: float, path: Tuning) -> list[Link]:
+    return links_of_engine(unlinked(interests), rho, path=path)
 
 
 def degree_array(nodes: int, links: set[Link]) -> np.ndarray:
@@ -83,7 +63,7 @@ def test_completing_an_overlay_equals_the_literal_algorithm(instance, data: Data
     expected = construct_low_edges(topics_of, existing, all_pairs(topics_of) - existing, rho, max_degree=max_degree)
     labels = component_labels(interests, topics_of, existing)
     degrees = degree_array(len(topics_of), existing)
-    assert links_of_kernel(interests, labels, degrees, max_degree, rho, path=path) == expected
+    assert links_of_engine(Instance(interests, labels, degrees, max_degree), rho, path=path) == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -100,7 +80,7 @@ def test_linking_one_node_equals_the_literal_algorithm(instance, data: DataObjec
     )
     labels = component_labels(interests, topics_of, existing)
     degrees = degree_array(len(topics_of), existing)
-    assert links_of_kernel(interests, labels, degrees, max_degree, rho, centre) == expected
+    assert links_of_engine(Instance(interests, labels, degrees, max_degree), rho, centre) == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -128,7 +108,7 @@ def test_repair_within_a_set_equals_the_literal_algorithm(instance, data: DataOb
     labels = np.array(
         [label_of[t, inside[i]] for t in range(topic_count) for i in part.subscribers_of(t)], dtype=np.int32
     )
-    chosen = links_of_kernel(part, labels, degree[inside].astype(np.int32), highest, rho, path=path)
+    chosen = links_of_engine(Instance(part, labels, degree[inside].astype(np.int32), highest), rho, path=path)
     assert [(inside[u], inside[v]) for u, v in chosen] == expected
 
 
@@ -140,11 +120,11 @@ LARGER = {
 }
 
 LARGER_PATHS = [
-    (CACHE_LENGTH, DENSE_DIVISOR, 0),
-    (3, SPARSE, 0),
-    (5, DENSE, 0),
-    (1, DENSE_AND_WIDE, 0),
-    (CACHE_LENGTH, DENSE_DIVISOR, 1000),
+    Tuning(small_nodes=0),
+    Tuning(3, SPARSE, 0),
+    Tuning(5, DENSE, 0),
+    Tuning(1, DENSE_AND_WIDE, 0),
+    Tuning(small_nodes=1000),
 ]
 
 

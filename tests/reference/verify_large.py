@@ -10,12 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 
-import numpy as np
-
 from omen.interests import Interests
-from omen.kernels import biconnected, greedy
-from omen.kernels.biconnected import gm2_links
-from omen.kernels.greedy import NO_CENTRE, NO_MAX_DEGREE, fresh_labels, greedy_links
+from omen.kernels.engine import TUNED, Tuning, choose_block_links, choose_links, unlinked
 from omen.kernels.hubs import HIGHEST_DENSITY, MOST_NEIGHBOURS, MOST_WEIGHTED_NEIGHBOURS, hub_links
 from reference.gm2 import gm2
 from reference.greedy import all_pairs, construct_low_edges
@@ -23,29 +19,19 @@ from reference.hubs import density, neighbours, stars, weighted_neighbours
 from reference.instances import as_topics, random_interests
 
 RHOS = {"gm": 0.0, "low-oda": 3.0, "minmax-oda": math.inf}
-PATHS = [
-    (greedy.CACHE_LENGTH, greedy.DENSE_DIVISOR, 0),
-    (1, 0, 0),
-    (2, 1000, 0),
-    (3, -1000, 0),
-    (greedy.CACHE_LENGTH, greedy.DENSE_DIVISOR, 1000),
-]
-GM2_PATHS = [(biconnected.CACHE_LENGTH, biconnected.DENSE_DIVISOR), (1, 0), (2, 1000), (3, 8)]
+PATHS = [Tuning(small_nodes=0), Tuning(1, 0, 0), Tuning(2, 1000, 0), Tuning(3, -1000, 0), Tuning(small_nodes=1000)]
+GM2_PATHS = [TUNED, Tuning(1, 0), Tuning(2, 1000), Tuning(3, 8)]
 RULES = {MOST_NEIGHBOURS: neighbours, MOST_WEIGHTED_NEIGHBOURS: weighted_neighbours, HIGHEST_DENSITY: density}
 
 
 def greedy_differences(interests: Interests) -> list[str]:
     """Which algorithms, on which paths, choose other links than the oracle, or the same in another order."""
-    rows = (interests.node_offsets, interests.node_topics, interests.topic_offsets, interests.topic_nodes)
-    unlinked = np.zeros(interests.node_count, dtype=np.int32)
     topics_of = as_topics(interests)
     found = []
     for name, rho in RHOS.items():
         expected = [list(link) for link in construct_low_edges(topics_of, [], all_pairs(topics_of), rho)]
         for path in PATHS:
-            labels = fresh_labels(interests.topic_offsets)
-            chosen = greedy_links(*rows, labels, unlinked, NO_MAX_DEGREE, rho, NO_CENTRE, *path)
-            if chosen.tolist() != expected:
+            if choose_links(unlinked(interests), rho, tuning=path).tolist() != expected:
                 found.append(f"{name} {path}")
     return found
 
@@ -55,7 +41,7 @@ def block_differences(interests: Interests) -> list[str]:
     rows = (interests.node_offsets, interests.node_topics, interests.topic_offsets, interests.topic_nodes)
     topics_of = as_topics(interests)
     expected = [list(link) for link in gm2(topics_of)]
-    found = [f"gm2 {path}" for path in GM2_PATHS if gm2_links(*rows, *path).tolist() != expected]
+    found = [f"gm2 {path}" for path in GM2_PATHS if choose_block_links(interests, path).tolist() != expected]
     for rule, score in RULES.items():
         if hub_links(*rows, rule).tolist() != [list(link) for link in stars(topics_of, score)]:
             found.append(f"hub rule {rule}")

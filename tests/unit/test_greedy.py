@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from omen.interests import Interests
-from omen.kernels.greedy import CACHE_LENGTH, DENSE_DIVISOR, SMALL_NODES, fresh_labels, greedy_links
+from omen.kernels.engine import TUNED, Instance, Tuning, choose_links, unlinked
 
-PATHS = {"rows": (2, 0, 0), "dense rows": (CACHE_LENGTH, 1000, 0), "all pairs": (CACHE_LENGTH, DENSE_DIVISOR, 1000)}
+PATHS = {
+    "rows": Tuning(cache_length=2, dense_divisor=0, small_nodes=0),
+    "dense rows": Tuning(dense_divisor=1000, small_nodes=0),
+    "all pairs": Tuning(small_nodes=1000),
+}
 
 
 @pytest.fixture(params=PATHS.values(), ids=PATHS.keys())
@@ -27,18 +31,14 @@ def instance(*topics_of: str) -> Interests:
 
 
 def links(interests, rho, path, labels=None, degrees=None, max_degree=-1, centre=-1):
-    return greedy_links(
-        interests.node_offsets,
-        interests.node_topics,
-        interests.topic_offsets,
-        interests.topic_nodes,
-        fresh_labels(interests.topic_offsets) if labels is None else np.array(labels, dtype=np.int32),
-        np.zeros(interests.node_count, np.int32) if degrees is None else np.array(degrees, dtype=np.int32),
+    fresh = unlinked(interests)
+    given = Instance(
+        interests,
+        fresh.labels if labels is None else np.array(labels, dtype=np.int32),
+        fresh.degrees if degrees is None else np.array(degrees, dtype=np.int32),
         max_degree,
-        rho,
-        centre,
-        *path,
-    ).tolist()
+    )
+    return choose_links(given, rho, centre, path).tolist()
 
 
 def test_no_nodes_and_no_shared_topics_need_no_links(path):
@@ -90,14 +90,14 @@ def test_subscribers_already_connected_are_not_linked_again(path):
 
 def test_labels_are_names_and_nothing_else(path):
     interests = instance("abc", "ab", "bc", "ac", "abc")
-    fresh = fresh_labels(interests.topic_offsets).astype(np.int64)
+    fresh = unlinked(interests).labels.astype(np.int64)
     assert links(interests, 3.0, path, labels=1000 - 3 * fresh) == links(interests, 3.0, path)
 
 
 def test_negative_labels_are_refused():
     for centre in (-1, 0):
         with pytest.raises(ValueError, match="negative"):
-            links(instance("a", "a"), 3.0, (1, 0, 0), labels=[-1, 0], centre=centre)
+            links(instance("a", "a"), 3.0, Tuning(1, 0, 0), labels=[-1, 0], centre=centre)
 
 
 def test_centre_is_an_end_of_every_link(path):
@@ -116,30 +116,18 @@ def test_joining_a_connected_overlay_takes_one_link_a_topic_at_most(path):
 
 def test_inputs_are_left_as_they_were(path):
     interests = instance("abc", "abc", "ab", "c")
-    labels = fresh_labels(interests.topic_offsets)
-    degrees = np.zeros(4, dtype=np.int32)
+    given = unlinked(interests)
     for centre in (-1, 1):
-        greedy_links(
-            interests.node_offsets,
-            interests.node_topics,
-            interests.topic_offsets,
-            interests.topic_nodes,
-            labels,
-            degrees,
-            -1,
-            3.0,
-            centre,
-            *path,
-        )
-    assert degrees.tolist() == [0, 0, 0, 0]
-    assert labels.tolist() == fresh_labels(interests.topic_offsets).tolist()
+        choose_links(given, 3.0, centre, path)
+    assert given.degrees.tolist() == [0, 0, 0, 0]
+    assert given.labels.tolist() == unlinked(interests).labels.tolist()
 
 
 def test_topic_of_70_000_becomes_a_path_of_degree_2():
     nodes = 70_000
     codes = np.arange(nodes)
     interests = Interests.from_codes(codes, np.arange(1), codes, np.zeros(nodes, dtype=np.int64))
-    chosen = np.array(links(interests, 3.0, (CACHE_LENGTH, DENSE_DIVISOR, SMALL_NODES)))
+    chosen = np.array(links(interests, 3.0, TUNED))
     assert chosen.shape == (nodes - 1, 2)
     assert np.bincount(chosen.ravel()).max() == 2
 
@@ -150,9 +138,9 @@ def test_dense_rows_of_more_members_than_16_bits_tell_apart_equal_sparse_ones():
     holds = np.stack([np.arange(nodes) % step == 0 for step in (1, 70, 90)], axis=1)
     node_codes, topic_codes = np.nonzero(holds)
     interests = Interests.from_codes(np.arange(nodes), np.arange(3), node_codes, topic_codes)
-    sparse = links(interests, 3.0, (CACHE_LENGTH, 0, SMALL_NODES))
-    assert links(interests, 3.0, (CACHE_LENGTH, DENSE_DIVISOR, SMALL_NODES)) == sparse
-    assert links(interests, 3.0, (CACHE_LENGTH, 1000, SMALL_NODES)) == sparse
+    sparse = links(interests, 3.0, Tuning(dense_divisor=0))
+    assert links(interests, 3.0, TUNED) == sparse
+    assert links(interests, 3.0, Tuning(dense_divisor=1000)) == sparse
 
 
 def test_more_than_255_shared_topics_are_counted():

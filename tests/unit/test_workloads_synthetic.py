@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from omen.kernels.peer_sampling import build_guide, draw_topics
 
 from omen.errors import InvalidInput, OmenError
 from omen.interests import Interests
+from omen.kernels.sampling import build_guide, draw_topics
 from omen.workloads import Popularity, Sizes, generate_interests, generate_rows
 from omen.workloads.specs import Floats
 

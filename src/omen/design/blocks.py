@@ -17,15 +17,8 @@ def design_gm2(interests: Interests) -> Overlay:
     row over block-cut forests and evaluates each node's row a few times in the whole run; O(subscriptions + 64 |V|)
     memory. Deviation: none in the result; ties, which the paper leaves open, go to the lowest pair.
     """
-    from omen.kernels.biconnected import CACHE_LENGTH, DENSE_DIVISOR, gm2_links
+    from omen.kernels.engine import choose_block_links
     from omen.overlay import Overlay
 
-    links = gm2_links(
-        interests.node_offsets,
-        interests.node_topics,
-        interests.topic_offsets,
-        interests.topic_nodes,
-        CACHE_LENGTH,
-        DENSE_DIVISOR,
-    )
+    links = choose_block_links(interests)
     return Overlay.from_codes(interests.nodes, links[:, 0], links[:, 1])

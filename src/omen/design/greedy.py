@@ -45,31 +45,8 @@ def design_low_oda(interests: Interests, rho: float) -> Overlay:
 
 
 def _design_greedily(interests: Interests, rho: float) -> Overlay:
-    import numpy as np
-
-    from omen.kernels.greedy import (
-        CACHE_LENGTH,
-        DENSE_DIVISOR,
-        NO_CENTRE,
-        NO_MAX_DEGREE,
-        SMALL_NODES,
-        fresh_labels,
-        greedy_links,
-    )
+    from omen.kernels.engine import choose_links, unlinked
     from omen.overlay import Overlay
 
-    links = greedy_links(
-        interests.node_offsets,
-        interests.node_topics,
-        interests.topic_offsets,
-        interests.topic_nodes,
-        fresh_labels(interests.topic_offsets),
-        np.zeros(interests.node_count, dtype=np.int32),
-        NO_MAX_DEGREE,
-        rho,
-        NO_CENTRE,
-        CACHE_LENGTH,
-        DENSE_DIVISOR,
-        SMALL_NODES,
-    )
+    links = choose_links(unlinked(interests), rho)
     return Overlay.from_codes(interests.nodes, links[:, 0], links[:, 1])

@@ -18,9 +18,6 @@ from omen.kernels.compiling import compiled
 Codes = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
-CACHE_LENGTH = 64
-DENSE_DIVISOR = 12
-
 
 class Forests(NamedTuple):
     """The instance, and the block-cut forest of each topic t at [starts[t], starts[t + 1]) of blocks, aboves, rings.

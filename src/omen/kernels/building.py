@@ -16,7 +16,7 @@ from pathlib import Path
 from omen import kernels
 from omen.kernels.compiling import announce, imported_modules
 
-_NO_KERNELS = {"__main__", "building", "compiling"}
+_NO_KERNELS = {"__main__", "building", "compiling", "engine"}
 _MOST_WORKERS = 4  # the compiler takes a few hundred megabytes in each
 
 

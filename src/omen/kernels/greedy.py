@@ -14,16 +14,6 @@ from omen.kernels.greedy_small import centre_links, grown, small_links
 Codes = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
-# Where the paths inside the engine part; results do not depend on them.
-CACHE_LENGTH = 64  # candidates a row keeps
-DENSE_DIVISOR = (
-    12  # topics held by more than nodes / 12 are compared as dense rows; negative: in 32 bits even if 16 suffice
-)
-SMALL_NODES = 64  # up to here all pairs are counted directly
-
-NO_CENTRE = -1
-NO_MAX_DEGREE = -1
-
 
 @compiled("int32[::1](int64[::1])")
 def fresh_labels(topic_offsets: Offsets) -> Codes:

@@ -18,7 +18,7 @@ def choose_links(
     """
     import numpy as np
 
-    from omen.kernels.greedy import CACHE_LENGTH, DENSE_DIVISOR, SMALL_NODES, greedy_links
+    from omen.kernels import engine
 
     subscribers: dict[int, list[int]] = {}
     pieces: dict[int, dict[int, int]] = {}
@@ -32,20 +32,16 @@ def choose_links(
     if not split:
         return []
     rows = [[split[topic] for topic in sorted(topics) if topic in split] for topics in topics_of]
-    node_offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    topic_offsets = np.cumsum([0, *(len(subscribers[topic]) for topic in split)], dtype=np.int64)
-    chosen = greedy_links(
-        node_offsets,
+    interests = engine.Rows(
+        np.cumsum([0, *map(len, rows)], dtype=np.int64),
         np.array([code for row in rows for code in row], dtype=np.int32),
-        topic_offsets,
+        np.cumsum([0, *(len(subscribers[topic]) for topic in split)], dtype=np.int64),
         np.array([node for topic in split for node in subscribers[topic]], dtype=np.int32),
+    )
+    instance = engine.Instance(
+        interests,
         np.array([label for topic in split for label in labels[topic]], dtype=np.int32),
         np.array(degrees, dtype=np.int32),
-        -1,
-        rho,
-        centre,
-        CACHE_LENGTH,
-        DENSE_DIVISOR,
-        SMALL_NODES,
     )
+    chosen = engine.choose_links(instance, rho, centre)
     return [(int(one), int(other)) for one, other in chosen]

@@ -13,15 +13,14 @@ from omen.churn import Event, Join, Leave, Resubscribe
 from omen.design.greedy import design_low_oda
 from omen.errors import InvalidInput
 from omen.interests import Codes, Interests, Label, plain
-from omen.kernels import pieces, population, repair
+from omen.kernels import population
 from omen.maintain.change import Change, Ledger
-from omen.maintain.engine import NO_LINKS, reconnect
+from omen.maintain.engine import NO_LINKS, DegreeRule, Scope, connect_newcomer, reconnect
 from omen.maintain.plan import Plan, plan_events
 from omen.maintain.rebalance import Swap, by_degree, enough_links, find_relief, find_saving, overburdened
 from omen.maintain.state import Pairs, Snapshot, State
 from omen.overlay import Overlay
 
-NOBODY = np.empty(0, np.int32)
 CREDIT_ROUNDS = 4  # changes a repair did not use are kept for later ones, up to so many repairs' worth
 
 
@@ -204,17 +203,13 @@ class Maintainer:
         """Add links until every lost topic is connected."""
         raise NotImplementedError
 
-    def _find_links(
-        self, loss: Loss, helpers: Codes, everyone: bool, components: int, max_degree: int
-    ) -> tuple[Pairs, Codes]:
+    def _find_links(self, scope: Scope, max_degree: int) -> tuple[Pairs, Codes]:
         """The links that connect the lost topics again, in the order chosen, and the shadow set (Algs. 4 and 7)."""
         enough = enough_links(self.state) if self.budget else None
-        return reconnect(
-            self.state, loss.former, helpers, loss.topics, everyone, components, max_degree, enough, self.rho
-        )
+        return reconnect(self.state, scope, DegreeRule(self.rho, max_degree, enough))
 
     def _spared_degree(self) -> int:
-        """Who has as many links is spared by a repair: the largest degree; with rebalancing already who has enough."""
+        """Nodes of so many links are spared by a repair: the largest degree, or with rebalancing already enough."""
         return enough_links(self.state) if self.budget else self.state.max_degree
 
     def _settle_losses(self, loss: Loss, plan: Plan, progress: Progress) -> None:
@@ -275,15 +270,13 @@ class Naive(Maintainer):
 
     def _repair_losses(self, loss: Loss, progress: Progress) -> None:
         started = time.thread_time()
-        links, _ = self._find_links(loss, NOBODY, True, pieces.EXACT, self._spared_degree())
+        links, _ = self._find_links(Scope(loss.former, loss.topics, None), self._spared_degree())
         progress.spend("links", started)
         self._add(links, progress)
 
     def _gain(self, slot: int, topics: Codes, progress: Progress) -> None:
-        state, started = self.state, time.thread_time()
-        links = repair.repair_gain(
-            state.graph, state.scratch, state.counts, slot, NOBODY, topics, True, self._spared_degree(), self.rho
-        )
+        started = time.thread_time()
+        links = connect_newcomer(self.state, slot, topics, None, DegreeRule(self.rho, self._spared_degree()))
         progress.spend("links", started)
         self._add(links, progress)
 

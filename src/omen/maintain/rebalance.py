@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omen.kernels import pieces, redundancy, repair
-from omen.maintain.engine import reconnect
+from omen.kernels import redundancy
+from omen.maintain.engine import DegreeRule, Scope, reconnect
 from omen.maintain.state import Pairs, State
 
 WEAK_LINKS = (1, 2, 3)  # links a node gives up at once: all are tried, what saves most for each link changed is taken
@@ -52,8 +52,8 @@ def find_saving(state: State, node: int, rho: float) -> Swap | None:
         state.unlink(weak)
         ends = np.append(weak[:, 1], np.int32(node))
         helpers = np.concatenate([state.neighbours.of(end) for end in ends.tolist()] + [state.backups.of(node)])
-        topics, enough = state.topics_of.of(node), enough_links(state)
-        links, _ = reconnect(state, ends, helpers, topics, False, pieces.EXACT, repair.OF_SHADOW, enough, rho)
+        scope = Scope(ends, state.topics_of.of(node), helpers)
+        links, _ = reconnect(state, scope, DegreeRule(rho, enough=enough_links(state)))
         state.link(weak)
         swap = _net_swap(links, weak)
         if swap.saved > 0 and (best is None or swap.changes * best.saved < best.changes * swap.saved):
@@ -73,8 +73,7 @@ def find_relief(state: State, node: int, rho: float) -> Swap | None:
     enough = enough_links(state)
     state.unlink(weak)
     ends = np.append(weak[:, 1], np.int32(node))
-    topics = state.topics_of.of(node)
-    links, _ = reconnect(state, ends, ends, topics, True, pieces.EXACT, repair.OF_SHADOW, enough, rho)
+    links, _ = reconnect(state, Scope(ends, state.topics_of.of(node), None), DegreeRule(rho, enough=enough))
     state.link(weak)
     swap = _net_swap(links, weak)
     fewer = swap.dropped.shape[0] - int((swap.made == node).sum())

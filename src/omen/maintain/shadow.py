@@ -10,6 +10,7 @@ import numpy as np
 from omen.interests import Codes, Interests
 from omen.kernels import pieces, repair
 from omen.maintain.backups import BackupRule, forget, in_label_order
+from omen.maintain.engine import DegreeRule, Scope, connect_newcomer
 from omen.maintain.maintainers import Loss, Maintainer, Progress
 from omen.maintain.plan import Plan
 from omen.maintain.state import State
@@ -50,7 +51,8 @@ class Shadow(Maintainer):
 
     def _repair_losses(self, loss: Loss, progress: Progress) -> None:
         started = time.thread_time()
-        links, shadow = self._find_links(loss, loss.helpers, False, self.components, self._spared_degree())
+        scope = Scope(loss.former, loss.topics, loss.helpers, self.components)
+        links, shadow = self._find_links(scope, self._spared_degree())
         progress.spend("links", started)
         progress.shadow.update(shadow.tolist())
         self._add(links, progress)
@@ -79,9 +81,7 @@ class Shadow(Maintainer):
         if topics.size < state.topics_of.length(slot):
             helpers = self._who_want(helpers, topics)
         started = time.thread_time()
-        links = repair.repair_gain(
-            state.graph, state.scratch, state.counts, slot, helpers, topics, False, self._spared_degree(), self.rho
-        )
+        links = connect_newcomer(state, slot, topics, helpers, DegreeRule(self.rho, self._spared_degree()))
         progress.spend("links", started)
         progress.shadow.add(slot)
         progress.shadow.update(helpers.tolist())
