@@ -95,7 +95,7 @@ def run_replay() -> dict[str, Any]:
         "bytes": int(columns["bytes"].sum()) / len(trace),
         "handled_s": float(np.nanmedian(handled)),
         "judged": found.judged,
-        "broken": len(found.broken),
+        "broken": len(found.splits),
         "maximum": int(found.overlay.degrees.max()),
         "average": float(found.overlay.degrees.mean()),
     }

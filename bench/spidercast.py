@@ -43,7 +43,7 @@ def run_case(nodes: int, case: str) -> dict[str, Any]:
         "peak_mb": peak_mb(),
         "links": overlay.link_count,
         "average degree": round(degrees.average, 2),
-        "topics split": len(check_overlay(interests, overlay).broken),
+        "topics split": len(check_overlay(interests, overlay).failing),
     }
 
 

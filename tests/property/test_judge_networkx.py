@@ -52,8 +52,8 @@ def assert_connectivity_agrees(interests: Interests, overlay: Overlay, linear_up
         assert found.tolist() == np.minimum(exact, k).tolist()
         check = check_overlay(interests, overlay, k, linear_up_to=linear_up_to)
         failing = [topic for topic, graph in enumerate(graphs) if graph and not holds_by_definition(graph, k)]
-        assert [broken.topic for broken in check.broken] == interests.topics[failing].tolist()
-        for broken, topic in zip(check.broken, failing, strict=True):
+        assert [broken.topic for broken in check.failing] == interests.topics[failing].tolist()
+        for broken, topic in zip(check.failing, failing, strict=True):
             assert broken.subscribers == len(graphs[topic])
             assert broken.components == networkx.number_connected_components(graphs[topic])
             assert broken.connectivity == min(exact[topic], k)
@@ -144,4 +144,4 @@ def test_a_harary_graph_holds_and_without_any_one_link_does_not(k: int, nodes: i
         less = graph.copy()
         less.remove_edge(*link)
         check = check_overlay(interests, Overlay.from_networkx(less), k)
-        assert [broken.connectivity for broken in check.broken] == [k - 1]
+        assert [broken.connectivity for broken in check.failing] == [k - 1]

@@ -62,8 +62,8 @@ def assert_equals_quality(spark: SparkSession, interests: Interests, overlay: Ov
         verdict.topic_connected,
         verdict.topics,
     )
-    assert summary.broken == verdict.broken
-    assert summary.broken_topics == len(verdict.broken)
+    assert summary.failing == verdict.failing
+    assert summary.failing_topics == len(verdict.failing)
     expected = degree_summary(overlay)
     assert (summary.avg_degree, summary.max_degree, summary.degree_histogram) == (
         expected.average,

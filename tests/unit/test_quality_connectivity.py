@@ -9,7 +9,7 @@ from omen.errors import InvalidInput
 from omen.interests import Interests
 from omen.overlay import Overlay
 from omen.quality import (
-    BrokenTopic,
+    FailingTopic,
     check_overlay,
     component_labels,
     topic_components,
@@ -43,7 +43,9 @@ def test_a_topic_linked_only_through_strangers_is_broken() -> None:
     check = check_overlay(TEA_AND_RUM, overlay)
     assert not check.holds
     assert not check.topic_connected
-    assert check.broken == (BrokenTopic("tea", subscribers=3, components=2, connectivity=0),)
+    assert check.failing == (FailingTopic("tea", subscribers=3, components=2, connectivity=0),)
+    with pytest.deprecated_call(match="failing"):
+        assert check.broken == check.failing
 
 
 def test_taking_any_needed_link_away_is_noticed() -> None:
@@ -52,7 +54,7 @@ def test_taking_any_needed_link_away_is_noticed() -> None:
     for lost in links:
         rest = [link for link in links if link != lost]
         check = check_overlay(TEA_AND_RUM, Overlay.from_links(TEA_AND_RUM.nodes, rest))
-        assert [topic.topic for topic in check.broken] == ["rum" if "dan" in lost else "tea"]
+        assert [topic.topic for topic in check.failing] == ["rum" if "dan" in lost else "tea"]
 
 
 def test_labels_number_components_by_their_lowest_node_in_each_topic() -> None:
@@ -65,13 +67,13 @@ def test_labels_number_components_by_their_lowest_node_in_each_topic() -> None:
 
 def test_an_overlay_without_links_splits_topics_into_their_subscribers() -> None:
     check = check_overlay(TEA_AND_RUM, Overlay.from_links(TEA_AND_RUM.nodes, []))
-    assert [(topic.topic, topic.components) for topic in check.broken] == [("rum", 2), ("tea", 3)]
+    assert [(topic.topic, topic.components) for topic in check.failing] == [("rum", 2), ("tea", 3)]
 
 
 def test_a_verdict_is_made_of_plain_values() -> None:
     verdict = asdict(check_overlay(TEA_AND_RUM, Overlay.from_links(TEA_AND_RUM.nodes, []), k=2))
     assert {type(value) for value in verdict.values()} == {int, bool, tuple}
-    assert {type(value) for value in verdict["broken"][0].values()} == {int, str}
+    assert {type(value) for value in verdict["failing"][0].values()} == {int, str}
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 9])
@@ -96,7 +98,7 @@ def test_a_topic_nobody_wants_holds() -> None:
 @pytest.mark.parametrize("k", [2, 3, 8])
 def test_two_subscribers_are_enough_where_they_are_linked(k: int) -> None:
     assert check_overlay(*one_topic(2, [(0, 1)]), k).holds
-    assert check_overlay(*one_topic(2, []), k).broken == (BrokenTopic("t", 2, 2, 0),)
+    assert check_overlay(*one_topic(2, []), k).failing == (FailingTopic("t", 2, 2, 0),)
 
 
 @pytest.mark.parametrize("k", [3, 4, 5, 6, 50])
@@ -105,7 +107,7 @@ def test_at_most_k_subscribers_must_be_a_clique(k: int) -> None:
     assert check_overlay(*one_topic(4, links), k).holds == (k >= 3)
     for lost in links:
         check = check_overlay(*one_topic(4, [link for link in links if link != lost]), k)
-        assert check.broken == (BrokenTopic("t", 4, 1, 2),)
+        assert check.failing == (FailingTopic("t", 4, 1, 2),)
         assert check.topic_connected
 
 
@@ -118,7 +120,7 @@ def test_a_ring_of_d_steps_survives_any_2d_minus_1_losses(nodes: int, steps: int
         assert check_overlay(interests, overlay, k, linear_up_to=linear_up_to).holds == (k <= 2 * steps)
         found = topic_connectivity(interests, overlay, k, linear_up_to=linear_up_to).tolist()
         assert found == [min(k, 2 * steps)]
-    broken = check_overlay(*one_topic(nodes, links[1:]), 2 * steps, linear_up_to=linear_up_to).broken
+    broken = check_overlay(*one_topic(nodes, links[1:]), 2 * steps, linear_up_to=linear_up_to).failing
     assert [topic.connectivity for topic in broken] == [2 * steps - 1]
 
 

@@ -15,7 +15,7 @@ from omen.overlay import Overlay
 from omen.quality import check_overlay
 from omen.systems import SYSTEMS, design_overlay
 from omen.systems.checkpoint import Checkpoint
-from omen.systems.replay import NO_COUNT, Replayed, find_impossible, replay
+from omen.systems.replay import NO_COUNT, Replayed, Supervision, find_impossible, replay
 from omen.systems.summary import summarise
 from omen.workloads import generate_interests, lifetimes, random_rounds
 
@@ -29,7 +29,7 @@ def same_but_for_times(one: Replayed, other: Replayed) -> bool:
         one.events == other.events
         and one.interests == other.interests
         and one.overlay == other.overlay
-        and (one.judged, one.broken, one.skipped) == (other.judged, other.broken, other.skipped)
+        and (one.judged, one.splits, one.skipped) == (other.judged, other.splits, other.skipped)
         and all(np.array_equal(one.columns[name], other.columns[name]) for name in one.columns if name not in TIMES)
     )
 
@@ -37,7 +37,7 @@ def same_but_for_times(one: Replayed, other: Replayed) -> bool:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_stays_topic_connected_through_a_trace(system: str) -> None:
     done = replay(WORKLOAD, TRACE, system, verify="every")
-    assert (done.judged, done.broken, done.topic_connected) == (80, (), True)
+    assert (done.judged, done.splits, done.topic_connected) == (80, (), True)
     assert check_overlay(done.interests, done.overlay).holds
     assert done.columns["max_degree"][-1] == done.overlay.degrees.max()
     assert done.columns["avg_degree"][-1] == pytest.approx(done.overlay.degrees.mean())
@@ -103,14 +103,16 @@ IMPOSSIBLE: dict[str, tuple[tuple[Event, ...], int, str]] = {
 def test_an_impossible_event_is_told_before_anything_is_done(case: str) -> None:
     events, position, words = IMPOSSIBLE[case]
     with pytest.raises(InvalidInput, match=words) as told:
-        replay(WORKLOAD, Trace(events), "shadow", where=lambda place: f"c.csv, row {place + 1}")
+        replay(
+            WORKLOAD, Trace(events), "shadow", supervision=Supervision(where=lambda place: f"c.csv, row {place + 1}")
+        )
     assert str(told.value).startswith(f"c.csv, row {position + 1}: ")
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_impossible_events_are_skipped_and_counted_on_request(case: str) -> None:
     events, position, _ = IMPOSSIBLE[case]
-    done = replay(WORKLOAD, Trace(events), "shadow", skip_impossible=True, verify="every")
+    done = replay(WORKLOAD, Trace(events), "shadow", verify="every", supervision=Supervision(skip_impossible=True))
     assert sum(done.skipped.values()) == 1
     assert done.positions == tuple(place for place in range(len(events)) if place != position)
     assert done.topic_connected
@@ -138,6 +140,11 @@ class AlwaysDue(Checkpoint):
     due = True  # type: ignore[assignment]
 
 
+def resuming(notes: Checkpoint) -> Supervision:
+    """Goes on from what was noted, and notes nothing itself."""
+    return Supervision(checkpoint=Checkpoint(notes.path, 1e9))
+
+
 def die_at(number: int) -> Callable[[int], None]:
     def die(done: int) -> None:
         if done == number:
@@ -157,8 +164,14 @@ def test_a_killed_replay_goes_on_and_ends_as_if_it_had_not_been(system: str, lab
     notes = AlwaysDue(tmp_path / "r.checkpoint", 0.0)
     for number in (20, 45):
         with pytest.raises(Killed):
-            replay(workload, trace, system, verify="every", checkpoint=notes, progress=die_at(number))
-    resumed = replay(workload, trace, system, verify="every", checkpoint=notes)
+            replay(
+                workload,
+                trace,
+                system,
+                verify="every",
+                supervision=Supervision(checkpoint=notes, progress=die_at(number)),
+            )
+    resumed = replay(workload, trace, system, verify="every", supervision=Supervision(checkpoint=notes))
     assert resumed.resumed_at == 44
     assert same_but_for_times(resumed, whole)
 
@@ -166,9 +179,9 @@ def test_a_killed_replay_goes_on_and_ends_as_if_it_had_not_been(system: str, lab
 def test_a_checkpoint_of_another_user_is_not_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = AlwaysDue(tmp_path / "r.checkpoint", 0.0)
     with pytest.raises(Killed):
-        replay(WORKLOAD, TRACE, "shadow", checkpoint=notes, progress=die_at(30))
+        replay(WORKLOAD, TRACE, "shadow", supervision=Supervision(checkpoint=notes, progress=die_at(30)))
     monkeypatch.setattr("os.getuid", lambda: -5)
-    assert replay(WORKLOAD, TRACE, "shadow", checkpoint=Checkpoint(notes.path, 1e9)).resumed_at == 0
+    assert replay(WORKLOAD, TRACE, "shadow", supervision=resuming(notes)).resumed_at == 0
 
 
 def test_a_simulated_system_ends_with_the_topics_by_their_own_names() -> None:
@@ -181,14 +194,16 @@ def test_a_killed_replay_that_rebalances_keeps_its_budget(tmp_path: Path) -> Non
     whole = replay(WORKLOAD, TRACE, "shadow", rebalance=3)
     notes = AlwaysDue(tmp_path / "r.checkpoint", 0.0)
     with pytest.raises(Killed):
-        replay(WORKLOAD, TRACE, "shadow", checkpoint=notes, progress=die_at(40), rebalance=3)
-    assert same_but_for_times(replay(WORKLOAD, TRACE, "shadow", checkpoint=notes, rebalance=3), whole)
+        replay(WORKLOAD, TRACE, "shadow", supervision=Supervision(checkpoint=notes, progress=die_at(40)), rebalance=3)
+    assert same_but_for_times(
+        replay(WORKLOAD, TRACE, "shadow", supervision=Supervision(checkpoint=notes), rebalance=3), whole
+    )
 
 
 def test_a_checkpoint_of_another_replay_or_a_damaged_one_is_not_gone_on_from(tmp_path: Path) -> None:
     notes = AlwaysDue(tmp_path / "r.checkpoint", 0.0)
     with pytest.raises(Killed):
-        replay(WORKLOAD, TRACE, "shadow", checkpoint=notes, progress=die_at(30))
+        replay(WORKLOAD, TRACE, "shadow", supervision=Supervision(checkpoint=notes, progress=die_at(30)))
     others = (
         {"system": "naive"},
         {"system": "shadow", "lambda_": 2},
@@ -197,10 +212,10 @@ def test_a_checkpoint_of_another_replay_or_a_damaged_one_is_not_gone_on_from(tmp
     )
     kept = notes.path.read_bytes()
     for other in others:
-        assert replay(WORKLOAD, TRACE, checkpoint=Checkpoint(notes.path, 1e9), **other).resumed_at == 0  # type: ignore[arg-type]
-    assert replay(WORKLOAD, TRACE, "shadow", checkpoint=Checkpoint(notes.path, 1e9)).resumed_at == 29
+        assert replay(WORKLOAD, TRACE, supervision=resuming(notes), **other).resumed_at == 0  # type: ignore[arg-type]
+    assert replay(WORKLOAD, TRACE, "shadow", supervision=resuming(notes)).resumed_at == 29
     notes.path.write_bytes(kept[: len(kept) // 2])
-    assert replay(WORKLOAD, TRACE, "shadow", checkpoint=Checkpoint(notes.path, 1e9)).resumed_at == 0
+    assert replay(WORKLOAD, TRACE, "shadow", supervision=resuming(notes)).resumed_at == 0
 
 
 def test_the_judge_is_asked_as_often_as_told() -> None:
@@ -218,4 +233,14 @@ def test_a_topic_left_split_is_found_and_told(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(systems.MaintainedSystem, "snapshot", lose_links)
     done = replay(WORKLOAD, Trace((Leave(1.0, 3), Leave(2.0, 4))), verify="every")
     assert done.topic_connected is False
-    assert [position for position, _ in done.broken] == [0, 1]
+    assert [position for position, _ in done.splits] == [0, 1]
+
+
+def test_what_supervision_holds_still_works_as_keywords_and_warns() -> None:
+    events = (Leave(1.0, 3), Leave(2.0, 3))
+    seen: list[int] = []
+    with pytest.deprecated_call(match="skip_impossible, progress in supervision"):
+        done = replay(WORKLOAD, Trace(events), "shadow", skip_impossible=True, progress=seen.append, rho=2.0)
+    assert (seen, sum(done.skipped.values()), done.options["rho"]) == ([1], 1, 2.0)
+    with pytest.deprecated_call(match="splits"):
+        assert done.broken == ()

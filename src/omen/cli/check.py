@@ -75,8 +75,8 @@ def _check_here(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
         "avg_degree": degrees.average,
         "max_degree": degrees.maximum,
         "degree_histogram": degrees.histogram,
-        "broken_topics": len(verdict.broken),
-        "broken": [asdict(topic) for topic in verdict.broken],
+        "broken_topics": len(verdict.failing),
+        "broken": [asdict(topic) for topic in verdict.failing],
     }
     if arguments.diameters:
         with working("measuring diameters"):
@@ -104,12 +104,12 @@ def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:
     if "mean_diameter" in result:
         facts += [("mean diameter", result["mean_diameter"]), ("maximum diameter", result["max_diameter"])]
     print_facts(facts)
-    if not verdict.broken:
+    if not verdict.failing:
         return
     print(f"\n{result['broken_topics']:,} of {verdict.topics:,} topics do not hold:")
-    rows = [(t.topic, t.subscribers, t.components, t.connectivity) for t in verdict.broken[:SHOWN_TOPICS]]
+    rows = [(t.topic, t.subscribers, t.components, t.connectivity) for t in verdict.failing[:SHOWN_TOPICS]]
     rows_as_text = [(str(topic), *numbers) for topic, *numbers in rows]
     print_table(("topic", "subscribers", "pieces", "connectivity"), rows_as_text, indent="  ")
     if result["broken_topics"] > SHOWN_TOPICS:
-        lists = "all" if len(verdict.broken) == result["broken_topics"] else f"{len(verdict.broken):,}"
+        lists = "all" if len(verdict.failing) == result["broken_topics"] else f"{len(verdict.failing):,}"
         print(f"  and {result['broken_topics'] - SHOWN_TOPICS:,} more (--json lists {lists})")

@@ -14,8 +14,7 @@ from omen.errors import InvalidInput
 from omen.maintain import MAINTAINERS
 
 if TYPE_CHECKING:
-    from omen.interests import Interests, Label
-    from omen.systems.mend import Mended
+    from omen.systems.repair import Repaired
 
 EPILOG = """\
 example:
@@ -57,43 +56,37 @@ def mend(arguments: argparse.Namespace) -> int:
     if not (arguments.leave or arguments.join or arguments.resubscribe):
         raise InvalidInput("nothing happens: name nodes with --leave, --join or --resubscribe")
     from omen.quality import check_overlay
-    from omen.systems.mend import as_label, mend_once
-    from omen.tables import read_overlay, read_workload, write_mended
+    from omen.systems.repair import Batch, as_label, repair_once
+    from omen.tables import read_overlay, read_topic_lists, read_workload, write_repaired
     from omen.workloads import origin
 
     with working("reading"):
         workload = read_workload(arguments.workload)
         interests = workload.interests
         overlay = read_overlay(arguments.overlay, interests)
-        topics = _read_topics(arguments.topics, interests) if arguments.topics else None
+        topics = read_topic_lists(arguments.topics, interests) if arguments.topics else {}
     nodes = {
         action: [as_label(text, interests.nodes) for text in getattr(arguments, action)]
         for action in ("leave", "join", "resubscribe")
     }
-    with working(f"mending with {kind.name}"):
-        mended = mend_once(interests, overlay, **nodes, topics=topics, system=kind.name, **options)
-    connected = check_overlay(mended.interests, mended.overlay).holds
+    with working(f"repairing with {kind.name}"):
+        repaired = repair_once(interests, overlay, Batch(**nodes, topics=topics), kind.name, **options)
+    connected = check_overlay(repaired.interests, repaired.overlay).holds
     if arguments.apply:
         info = {"made": "mend", "system": kind.name, "options": told_as_json(options), **nodes}
-        write_mended(arguments.out, mended.interests, mended.overlay, info | {"workload": origin(workload.info)})
+        write_repaired(arguments.out, repaired.interests, repaired.overlay, info | {"workload": origin(workload.info)})
     if arguments.json:
-        print_json(_as_result(mended, kind.name, options, connected, arguments.out))
+        print_json(_as_result(repaired, kind.name, options, connected, arguments.out))
     else:
-        _print_links(mended, set(nodes["leave"]))
-        _print_facts(mended, connected, arguments.out)
+        _print_links(repaired, set(nodes["leave"]))
+        _print_facts(repaired, connected, arguments.out)
     return 0 if connected else 1
 
 
-def _read_topics(path: str, interests: Interests) -> dict[Label, tuple[Label, ...]]:
-    from omen.tables import read_topic_lists
-
-    return read_topic_lists(path, interests)
-
-
 def _as_result(
-    mended: Mended, system: str, options: dict[str, Any], connected: bool, out: str | None
+    repaired: Repaired, system: str, options: dict[str, Any], connected: bool, out: str | None
 ) -> dict[str, Any]:
-    change = mended.change
+    change = repaired.change
     return {
         "system": system,
         "options": options,
@@ -101,19 +94,19 @@ def _as_result(
         "drop": change.removed,
         "shadow": change.shadow,
         "repair_s": change.repair_s,
-        "nodes": mended.interests.node_count,
-        "topics": mended.interests.topic_count,
-        "edges": mended.overlay.link_count,
-        "avg_degree": mended.average_degree,
-        "max_degree": mended.max_degree,
+        "nodes": repaired.interests.node_count,
+        "topics": repaired.interests.topic_count,
+        "edges": repaired.overlay.link_count,
+        "avg_degree": repaired.average_degree,
+        "max_degree": repaired.max_degree,
         "topic_connected": connected,
         "out": out,
     }
 
 
-def _print_links(mended: Mended, leaving: set[Any]) -> None:
-    rows = [("make", str(u), str(v), "") for u, v in mended.change.added]
-    for u, v in mended.change.removed:
+def _print_links(repaired: Repaired, leaving: set[Any]) -> None:
+    rows = [("make", str(u), str(v), "") for u, v in repaired.change.added]
+    for u, v in repaired.change.removed:
         gone = [str(node) for node in (u, v) if node in leaving]
         rows.append(("drop", str(u), str(v), f"{' and '.join(gone)} left" if gone else ""))
     if rows:
@@ -122,15 +115,15 @@ def _print_links(mended: Mended, leaving: set[Any]) -> None:
         say("no link changes")
 
 
-def _print_facts(mended: Mended, connected: bool, out: str | None) -> None:
+def _print_facts(repaired: Repaired, connected: bool, out: str | None) -> None:
     print()
     print_facts(
         [
-            ("links to make", len(mended.change.added)),
-            ("links to drop", len(mended.change.removed)),
-            ("links then", mended.overlay.link_count),
-            ("average degree", mended.average_degree),
-            ("maximum degree", mended.max_degree),
+            ("links to make", len(repaired.change.added)),
+            ("links to drop", len(repaired.change.removed)),
+            ("links then", repaired.overlay.link_count),
+            ("average degree", repaired.average_degree),
+            ("maximum degree", repaired.max_degree),
             ("topic-connected", connected),
             *([("written to", out)] if out else []),
         ]

@@ -38,7 +38,7 @@ def check_overlay(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]
         found = evaluate_overlay(
             spark, arguments.workload, arguments.overlay, arguments.k, arguments.diameters, arguments.tables
         )
-    verdict = Check(found.k, found.holds, found.topic_connected, found.topics, found.broken)
+    verdict = Check(found.k, found.holds, found.topic_connected, found.topics, found.failing)
     return verdict, _as_result(found)
 
 
@@ -142,8 +142,8 @@ def _as_result(found: Evaluation) -> dict[str, Any]:
         "avg_degree": found.avg_degree,
         "max_degree": found.max_degree,
         "degree_histogram": found.degree_histogram,
-        "broken_topics": found.broken_topics,
-        "broken": [asdict(topic) for topic in found.broken],
+        "broken_topics": found.failing_topics,
+        "broken": [asdict(topic) for topic in found.failing],
     }
     if found.mean_diameter is not None and found.max_diameter is not None:
         result |= {"mean_diameter": found.mean_diameter[1], "max_diameter": found.max_diameter[1]}

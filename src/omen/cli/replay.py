@@ -60,6 +60,7 @@ def add_parser(commands: Any) -> None:
 def replay(arguments: argparse.Namespace) -> int:
     kind, options = chosen_system(arguments, SYSTEMS, resolve_settings)
     from omen.systems.checkpoint import Checkpoint
+    from omen.systems.replay import Supervision
     from omen.systems.replay import replay as run_replay
     from omen.systems.summary import summarise
     from omen.tables import read_churn, read_overlay, read_workload, require_replaceable, write_replay
@@ -72,16 +73,19 @@ def replay(arguments: argparse.Namespace) -> int:
     require_replaceable(arguments.out, "workload.json")
     notes = Checkpoint(f"{arguments.out.rstrip('/')}.checkpoint", arguments.checkpoint_every)
     with counting(f"replaying with {kind.name}", len(churn.trace)) as progress:
+        supervision = Supervision(
+            skip_impossible=arguments.skip_impossible,
+            where=churn.where,
+            progress=progress,
+            checkpoint=notes if arguments.checkpoint_every else None,
+        )
         replayed = run_replay(
             workload.interests,
             churn.trace,
             kind.name,
             overlay,
             verify=arguments.verify,
-            skip_impossible=arguments.skip_impossible,
-            checkpoint=notes if arguments.checkpoint_every else None,
-            progress=progress,
-            where=churn.where,
+            supervision=supervision,
             **options,
         )
     summary = summarise(replayed)

@@ -24,7 +24,7 @@ from omen.pipeline.folders import write_folder
 from omen.pipeline.grouped import TopicChunk, whole_groups
 from omen.pipeline.progress import announce_step
 from omen.pipeline.reading import read_links, read_workload_tables
-from omen.quality import BrokenTopic, topic_components, topic_connectivity, topic_diameters
+from omen.quality import FailingTopic, topic_components, topic_connectivity, topic_diameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +34,7 @@ EXACT_UP_TO = 10_000
 """Subscribers up to which a diameter is exact; above, it is bounded by three searches."""
 
 LISTED_TOPICS = 10_000
-"""Broken topics brought to the driver; all are counted, and all stand in the table of topics."""
+"""Failing topics brought to the driver; all are counted, and all stand in the table of topics."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Evaluation:
     avg_degree: float
     max_degree: int
     degree_histogram: tuple[tuple[int, int], ...]
-    broken_topics: int
-    broken: tuple[BrokenTopic, ...]  # the first of them in label order
+    failing_topics: int
+    failing: tuple[FailingTopic, ...]  # the first of them in label order
     mean_diameter: tuple[float, float] | None = None
     max_diameter: tuple[int, int] | None = None
     bounded_topics: int = 0  # whose diameter was bounded, not measured
@@ -119,7 +119,7 @@ def summarise(topics: DataFrame, degrees: DataFrame, k: int = 1) -> Evaluation:
     wanted = [
         F.count("*").alias("topics"),
         F.coalesce(F.sum("subscribers"), F.lit(0)).alias("subscriptions"),
-        F.count_if(failing).alias("broken_topics"),
+        F.count_if(failing).alias("failing_topics"),
         F.count_if(F.col("components") > 1).alias("split"),
     ]
     if "diameter_low" in topics.columns:
@@ -129,11 +129,11 @@ def summarise(topics: DataFrame, degrees: DataFrame, k: int = 1) -> Evaluation:
     counts = np.array(histogram, dtype=np.int64).reshape(-1, 2)
     nodes, ends = int(counts[:, 1].sum()), int((counts[:, 0] * counts[:, 1]).sum())
     columns = ("topic", "subscribers", "components", "connectivity")
-    broken = topics.filter(failing).select(*columns).orderBy("topic").limit(LISTED_TOPICS).collect()
+    listed = topics.filter(failing).select(*columns).orderBy("topic").limit(LISTED_TOPICS).collect()
     assert totals is not None
     return Evaluation(
         k=k,
-        holds=totals.broken_topics == 0,
+        holds=totals.failing_topics == 0,
         topic_connected=totals.split == 0,
         nodes=nodes,
         topics=totals.topics,
@@ -142,8 +142,8 @@ def summarise(topics: DataFrame, degrees: DataFrame, k: int = 1) -> Evaluation:
         avg_degree=ends / nodes if nodes else 0.0,
         max_degree=int(counts[:, 0].max(initial=0)),
         degree_histogram=tuple((int(degree), int(count)) for degree, count in histogram),
-        broken_topics=totals.broken_topics,
-        broken=tuple(BrokenTopic(*row) for row in broken),
+        failing_topics=totals.failing_topics,
+        failing=tuple(FailingTopic(*row) for row in listed),
         **(_read_diameters(totals) if "low" in totals else {}),
     )
 

@@ -1,8 +1,11 @@
 """The only judge: is an overlay topic-connected (k-topic-connected), and what does it cost?"""
 
+from typing import Any
+from warnings import warn
+
 from omen.quality.connectivity import (
-    BrokenTopic,
     Check,
+    FailingTopic,
     check_overlay,
     component_labels,
     topic_components,
@@ -21,10 +24,10 @@ from omen.quality.measures import (
 from omen.quality.topic_graphs import topic_link_counts
 
 __all__ = [
-    "BrokenTopic",
     "Check",
     "Degrees",
     "Diameters",
+    "FailingTopic",
     "PerTopicLinks",
     "check_overlay",
     "component_labels",
@@ -37,3 +40,10 @@ __all__ = [
     "topic_diameters",
     "topic_link_counts",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "BrokenTopic":
+        warn("omen.quality.BrokenTopic is now FailingTopic", DeprecationWarning, stacklevel=2)
+        return FailingTopic
+    raise AttributeError(f"module 'omen.quality' has no attribute {name!r}")

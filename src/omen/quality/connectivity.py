@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ LINEAR_UP_TO = 2
 
 
 @dataclass(frozen=True)
-class BrokenTopic:
+class FailingTopic:
     """A topic whose subscribers are not connected as asked for."""
 
     topic: Label
@@ -35,7 +36,13 @@ class Check:
     holds: bool
     topic_connected: bool
     topics: int
-    broken: tuple[BrokenTopic, ...]
+    failing: tuple[FailingTopic, ...]
+
+    @property
+    def broken(self) -> tuple[FailingTopic, ...]:
+        """The former name of `failing`."""
+        warn("Check.broken is now Check.failing", DeprecationWarning, stacklevel=2)
+        return self.failing
 
 
 def component_labels(interests: Interests, overlay: Overlay) -> Codes:
@@ -99,11 +106,11 @@ def check_overlay(
         connectivity = topic_connectivity(
             interests, overlay, k, linear_up_to=linear_up_to, chunk_entries=chunk_entries
         ).astype(np.int64)
-    failing = np.flatnonzero(connectivity < np.minimum(k, np.maximum(sizes - 1, 0)))
-    columns = (interests.topics[failing], sizes[failing], components[failing], connectivity[failing])
-    broken = tuple(BrokenTopic(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+    found = np.flatnonzero(connectivity < np.minimum(k, np.maximum(sizes - 1, 0)))
+    columns = (interests.topics[found], sizes[found], components[found], connectivity[found])
+    failing = tuple(FailingTopic(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
     connected = bool((components <= 1).all())
-    return Check(k=int(k), holds=not broken, topic_connected=connected, topics=interests.topic_count, broken=broken)
+    return Check(k=int(k), holds=not failing, topic_connected=connected, topics=interests.topic_count, failing=failing)
 
 
 def _require_positive(k: int) -> None:

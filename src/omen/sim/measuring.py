@@ -197,7 +197,7 @@ def measure_dropped_links(
         population.cores[other].drop_link(one)
     left = population.links()
     seen, overlay = population.snapshot()
-    split = len(check_overlay(seen, overlay).broken)
+    split = len(check_overlay(seen, overlay).failing)
     mended = mend_centrally(seen, overlay)
     fresh = design(interests)
     start, before = world.now, Counter(world.bytes)
@@ -321,7 +321,7 @@ class Churn:
             float(overlay.degrees.mean()),
             seconds,
             steps,
-            len(check_overlay(interests, overlay).broken),
+            len(check_overlay(interests, overlay).failing),
         )
 
 

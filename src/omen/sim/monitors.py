@@ -82,7 +82,7 @@ class Watch:
     def broken_topics(self) -> list[Label]:
         """The topics that are split at present."""
         verdict = check_overlay(*self.population.snapshot())
-        return sorted((topic.topic for topic in verdict.broken), key=str)
+        return sorted((topic.topic for topic in verdict.failing), key=str)
 
     def refused(self) -> dict[str, int]:
         """What nodes have dropped at the door, by reason."""

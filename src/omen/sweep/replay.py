@@ -14,7 +14,7 @@ from omen.protocol.events import SECOND
 from omen.quality import Degrees, Diameters, degree_summary, diameter_summary, topic_diameters
 from omen.sweep.cells import Cell
 from omen.systems import design_overlay
-from omen.systems.replay import Replayed, replay
+from omen.systems.replay import Replayed, Supervision, replay
 from omen.systems.system import System
 
 PROMISE_NOTHING = ("spidercast",)
@@ -82,12 +82,11 @@ def measure_replay(cell: Cell, interests: Interests, trace: Trace) -> tuple[dict
         cell.name,
         design_overlay(interests, start_from) if start_from else None,
         verify=cell.setting("verify", "end"),
-        skip_impossible=True,
-        look=looks,
+        supervision=Supervision(skip_impossible=True, look=looks),
         **options,
     )
     if replayed.topic_connected is False and cell.name not in PROMISE_NOTHING:
-        raise InvalidInput(f"{cell.name} left topics split after {len(replayed.broken)} of {replayed.judged} looks")
+        raise InvalidInput(f"{cell.name} left topics split after {len(replayed.splits)} of {replayed.judged} looks")
     at_start = interests.node_count - len(trace.absent_at_start().intersection(interests.nodes.tolist()))
     series = _series(replayed, at_start)
     values = _values(replayed, series) | looks.values()
@@ -120,7 +119,7 @@ def _values(replayed: Replayed, series: dict[str, Floats]) -> dict[str, float]:
     values = {
         "events": float(joins.size),
         "judged": float(replayed.judged),
-        "times_split": float(len(replayed.broken)),
+        "times_split": float(len(replayed.splits)),
     }
     for name in ("changed", *MEASURED):
         column = series[name]

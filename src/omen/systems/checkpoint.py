@@ -22,7 +22,7 @@ _FORMAT = 1
 _COST = 20  # saving may take this small a share of the time
 
 
-class Saved(msgspec.Struct):
+class Saved(msgspec.Struct, rename={"splits": "broken"}):
     """How far a replay was: events handled, their rows by column, what the judge found, the state of the system."""
 
     format: int
@@ -30,7 +30,7 @@ class Saved(msgspec.Struct):
     position: int
     columns: dict[str, bytes]
     judged: int
-    broken: list[tuple[int, int]]
+    splits: list[tuple[int, int]]
     system: bytes
 
 
@@ -70,12 +70,12 @@ class Checkpoint:
         position: int,
         columns: Mapping[str, bytes],
         judged: int,
-        broken: Iterable[tuple[int, int]],
+        splits: Iterable[tuple[int, int]],
         system: Callable[[], bytes],
     ) -> None:
         """`system` gives the state of the system; what that takes counts as well."""
         started = time.monotonic()
-        saved = Saved(_FORMAT, fingerprint, position, dict(columns), judged, list(broken), system())
+        saved = Saved(_FORMAT, fingerprint, position, dict(columns), judged, list(splits), system())
         with replace_file(self.path) as aside:
             aside.write_bytes(msgspec.msgpack.encode(saved))
         self._ours = True

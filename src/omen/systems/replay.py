@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Literal
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +66,7 @@ class Records:
 class Replayed:
     """What a replay came to. `positions[i]` is the place in the trace of the event of row i; skipped ones have no row.
 
-    `broken` holds (position, topics split) of each instant after which the judge found topics split; `judged` counts
+    `splits` holds (position, topics split) of each instant after which the judge found topics split; `judged` counts
     how often it was asked.
     """
 
@@ -78,13 +79,38 @@ class Replayed:
     overlay: Overlay
     skipped: dict[str, int]
     judged: int
-    broken: tuple[tuple[int, int], ...]
+    splits: tuple[tuple[int, int], ...]
     resumed_at: int = 0
 
     @property
     def topic_connected(self) -> bool | None:
         """As judged, each time; None where the judge was not asked."""
-        return not self.broken if self.judged else None
+        return not self.splits if self.judged else None
+
+    @property
+    def broken(self) -> tuple[tuple[int, int], ...]:
+        """The former name of `splits`."""
+        warn("Replayed.broken is now Replayed.splits", DeprecationWarning, stacklevel=2)
+        return self.splits
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """How a replay is looked after while it runs.
+
+    An impossible event is an error before anything is done, with `where` telling where position i of the trace stands;
+    with `skip_impossible` it is skipped and counted. `progress` hears how many events are done. `look` is shown the
+    system too, the first time before any event. `checkpoint` is where a replay that was killed goes on from.
+    """
+
+    skip_impossible: bool = False
+    where: Callable[[int], str] | None = None
+    progress: Callable[[int], None] | None = None
+    look: Callable[[System, int], None] | None = None
+    checkpoint: Checkpoint | None = None
+
+
+UNSUPERVISED = Supervision()
 
 
 @dataclass(frozen=True)
@@ -105,7 +131,7 @@ class _Run:
     records: Records
     position: int = 0
     judged: int = 0
-    broken: list[tuple[int, int]] = field(default_factory=list)
+    splits: list[tuple[int, int]] = field(default_factory=list)
 
 
 def find_impossible(workload: Interests, trace: Trace) -> list[Impossible]:
@@ -148,41 +174,37 @@ def replay(
     overlay: Overlay | None = None,
     *,
     verify: Verify = "end",
-    skip_impossible: bool = False,
-    checkpoint: Checkpoint | None = None,
-    progress: Callable[[int], None] | None = None,
-    look: Callable[[System, int], None] | None = None,
-    where: Callable[[int], str] | None = None,
+    supervision: Supervision = UNSUPERVISED,
     **options: Any,
 ) -> Replayed:
     """Drive a system through a trace.
 
     Nodes whose first event is a join start absent, all others of the workload present. The system starts from
-    `overlay`, links of absent nodes left out, or from Low-ODA's. Events of one instant are handled together. An
-    impossible event is an error before anything is done (`where` tells where position i of the trace stands), or is
-    skipped and counted. `progress` hears how many events are done; `look` is shown the system too, the first time
-    before any event.
+    `overlay`, links of absent nodes left out, or from Low-ODA's. Events of one instant are handled together. `options`
+    are those of the system.
     """
+    supervision, options = _former_keywords(supervision, options)
     kind = find_system(system)
     settings = resolve_settings(kind, options)
     if verify not in VERIFY:
         raise InvalidInput(f"verify must be one of {', '.join(VERIFY)}, not {verify!r}")
     impossible = find_impossible(workload, trace)
-    if impossible and not skip_impossible:
+    if impossible and not supervision.skip_impossible:
         first = impossible[0]
-        place = where(first.position) if where else f"event {first.position}"
+        place = supervision.where(first.position) if supervision.where else f"event {first.position}"
         raise InvalidInput(f"{place}: {first.detail}")
     left_out = {one.position for one in impossible}
     positions = tuple(position for position in range(len(trace)) if position not in left_out)
     events = tuple(trace.events[position] for position in positions)
+    checkpoint = supervision.checkpoint
     mark = fingerprint(workload, trace, overlay, kind.name, settings, verify) if checkpoint else ""
     run = _resume(checkpoint, mark, kind.name, workload, settings, len(events)) or _Run(
         _start(kind.name, workload, trace, overlay, settings), Records(len(events))
     )
     resumed_at = run.position
-    if look:
-        look(run.system, run.position)
-    _drive(run, events, positions, verify, checkpoint, mark, progress, look)
+    if supervision.look:
+        supervision.look(run.system, run.position)
+    _drive(run, events, positions, verify, supervision, mark)
     interests, links = run.system.snapshot()
     return Replayed(
         kind.name,
@@ -194,35 +216,42 @@ def replay(
         links,
         _count([one.reason for one in impossible]),
         run.judged,
-        tuple(run.broken),
+        tuple(run.splits),
         resumed_at,
     )
 
 
+def _former_keywords(supervision: Supervision, options: dict[str, Any]) -> tuple[Supervision, dict[str, Any]]:
+    """What `supervision` holds used to be keywords of `replay`; they still are, for one release."""
+    former = {name: options[name] for name in vars(UNSUPERVISED) if name in options}
+    if not former:
+        return supervision, options
+    warn(
+        f"replay takes {', '.join(former)} in supervision=Supervision(...) now: omen.systems.replay.Supervision",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return replace(supervision, **former), {name: value for name, value in options.items() if name not in former}
+
+
 def _drive(
-    run: _Run,
-    events: Sequence[Event],
-    positions: Sequence[int],
-    verify: Verify,
-    checkpoint: Checkpoint | None,
-    mark: str,
-    progress: Callable[[int], None] | None,
-    look: Callable[[System, int], None] | None,
+    run: _Run, events: Sequence[Event], positions: Sequence[int], verify: Verify, supervision: Supervision, mark: str
 ) -> None:
     """Instant by instant, judged and noted down on the way."""
+    checkpoint = supervision.checkpoint
     for batch in _instants(events, run.position):
         for outcome in run.system.apply(batch):
             run.records.put(run.position, outcome)
             run.position += 1
         if verify == "every":
             _judge(run, positions)
-        if progress:
-            progress(run.position)
-        if look:
-            look(run.system, run.position)
+        if supervision.progress:
+            supervision.progress(run.position)
+        if supervision.look:
+            supervision.look(run.system, run.position)
         if checkpoint and checkpoint.due and run.position < len(events):
             columns = run.records.save(run.position)
-            checkpoint.save(mark, run.position, columns, run.judged, run.broken, run.system.save)
+            checkpoint.save(mark, run.position, columns, run.judged, run.splits, run.system.save)
     if verify == "end" or (verify == "every" and not events):
         _judge(run, positions)
 
@@ -253,7 +282,7 @@ def _resume(
         return None
     run = _Run(find_system(system).restore(saved.system, workload, settings), Records(size))
     run.records.load(saved.columns)
-    run.position, run.judged, run.broken = saved.position, saved.judged, list(saved.broken)
+    run.position, run.judged, run.splits = saved.position, saved.judged, list(saved.splits)
     return run
 
 
@@ -267,7 +296,7 @@ def _judge(run: _Run, positions: Sequence[int]) -> None:
     run.judged += 1
     split = int((topic_components(*run.system.snapshot()) > 1).sum())
     if split:
-        run.broken.append((positions[run.position - 1] if run.position else -1, split))
+        run.splits.append((positions[run.position - 1] if run.position else -1, split))
 
 
 def only_nodes(interests: Interests, keep: npt.NDArray[np.bool_]) -> Interests:

@@ -30,7 +30,7 @@ def summarise(replayed: Replayed) -> dict[str, Any]:
         "max_degree": int(degrees.max()) if degrees.size else 0,
         "judged": replayed.judged,
         "topic_connected": replayed.topic_connected,
-        "instants_broken": len(replayed.broken),
+        "instants_broken": len(replayed.splits),
         "repairs": {kind: found for kind in KINDS if (found := _of_kind(replayed, kind))},
     }
 

@@ -13,7 +13,7 @@ from omen.tables.columns import Column, column_of_words
 from omen.tables.raw import NOT_TEXT, RejectedRow, read_text
 from omen.tables.reading import Workload, read_accepting, read_interests, read_overlay, read_table, read_workload
 from omen.tables.replacing import replace_file, replace_folder, require_replaceable
-from omen.tables.replay_table import write_mended, write_replay
+from omen.tables.replay_table import write_repaired, write_replay
 from omen.tables.writing import (
     count_reasons,
     write_overlay,
@@ -44,9 +44,9 @@ __all__ = [
     "replace_folder",
     "require_replaceable",
     "write_churn",
-    "write_mended",
     "write_overlay",
     "write_rejected",
+    "write_repaired",
     "write_replay",
     "write_table",
     "write_text",

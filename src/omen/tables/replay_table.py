@@ -47,7 +47,7 @@ def write_replay(
     write_workload(folder, interests, info, more={"overlay": overlay_table(overlay), "replay": replay})
 
 
-def write_mended(folder: str | Path, interests: Interests, overlay: Overlay, info: Mapping[str, Any]) -> None:
+def write_repaired(folder: str | Path, interests: Interests, overlay: Overlay, info: Mapping[str, Any]) -> None:
     """A workload folder with the table `overlay` in it."""
     write_workload(folder, interests, info, more={"overlay": overlay_table(overlay)})
 

@@ -1,10 +1,10 @@
-"""Mend an overlay once: some nodes leave, join or change their topics, together; which links now?"""
+"""Repair an overlay once: some nodes leave, join or change their topics, together; which links now?"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,19 @@ _INT64 = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True)
-class Mended:
+class Batch:
+    """What happens to nodes at once. `topics` holds the lists of those that join or resubscribe; a joining node that is
+    not in it has its topics from the workload.
+    """
+
+    leave: Sequence[Label] = ()
+    join: Sequence[Label] = ()
+    resubscribe: Sequence[Label] = ()
+    topics: Mapping[Label, tuple[Label, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Repaired:
     """The links to make and to drop, and who is there and linked when that is done."""
 
     change: Change
@@ -43,36 +55,26 @@ def as_label(text: str, labels: Labels) -> Label:
     return text
 
 
-def mend_once(
-    workload: Interests,
-    overlay: Overlay,
-    *,
-    leave: Sequence[Label] = (),
-    join: Sequence[Label] = (),
-    resubscribe: Sequence[Label] = (),
-    topics: Mapping[Label, tuple[Label, ...]] | None = None,
-    system: str = "shadow",
-    **options: Any,
-) -> Mended:
-    """What a maintainer does about nodes that leave, change their topics and join, as one batch.
+def repair_once(
+    workload: Interests, overlay: Overlay, batch: Batch, system: str = "shadow", **options: Any
+) -> Repaired:
+    """What a maintainer does about nodes that leave, change their topics and join.
 
-    All nodes of the workload are taken to be present, but for those that join, which must have no links unless they
-    leave as well (a node that restarts). `topics` holds the lists of nodes that join or resubscribe; a joining node
-    that is not in it has its topics from the workload.
+    All nodes of the workload count as present, but for those that join, which must have no links unless they leave as
+    well (a node that restarts).
     """
-    lists = dict(topics or {})
-    for nodes, what in ((leave, "leaves"), (join, "joins"), (resubscribe, "resubscribes")):
+    for nodes, what in ((batch.leave, "leaves"), (batch.join, "joins"), (batch.resubscribe, "resubscribes")):
         _refuse_twice(nodes, what)
-    newcomers = [node for node in join if node not in set(leave)]
-    events: list[Event] = [Leave(0.0, node) for node in leave]
-    events += [Resubscribe(0.0, node, _new_topics(node, lists)) for node in resubscribe]
-    events += [Join(0.0, node, _topics_of_newcomer(node, lists, workload)) for node in join]
+    newcomers = [node for node in batch.join if node not in set(batch.leave)]
+    events: list[Event] = [Leave(0.0, node) for node in batch.leave]
+    events += [Resubscribe(0.0, node, _new_topics(node, batch.topics)) for node in batch.resubscribe]
+    events += [Join(0.0, node, _topics_of_newcomer(node, batch.topics, workload)) for node in batch.join]
     present = _present(workload, overlay, newcomers)
     maintainer = start_maintainer(
         system, only_nodes(workload, present), only_links(overlay, present), workload=workload, **options
     )
     change = maintainer.apply(events)
-    return Mended(
+    return Repaired(
         change, maintainer.interests(), maintainer.overlay(), maintainer.max_degree, maintainer.average_degree
     )
 

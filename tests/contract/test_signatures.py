@@ -1,0 +1,63 @@
+"""Functions outside the kernels are told little: what belongs together comes in one frozen struct."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parents[2] / "src" / "omen"
+MOST_PARAMETERS = 7
+
+# Being regrouped. No name may be added, and these go when their parts are.
+ALLOWED = {
+    "protocol/audit/audit.py: __init__",
+    "protocol/membership/gossip.py: __init__",
+    "protocol/repair/coordinator.py: __init__",
+    "protocol/repair/repair.py: __init__",
+    "protocol/repair/shadow_member.py: __init__",
+}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def parameters(function: Function) -> list[str]:
+    """All of them, starred ones included, but for the object itself."""
+    named = function.args
+    found = [one.arg for one in (*named.posonlyargs, *named.args, *named.kwonlyargs)]
+    found += [one.arg for one in (named.vararg, named.kwarg) if one is not None]
+    return [name for name in found if name not in ("self", "cls")]
+
+
+def functions(path: Path) -> Iterator[Function]:
+    for one in ast.walk(ast.parse(path.read_text())):
+        if isinstance(one, Function):
+            yield one
+
+
+def test_no_function_outside_the_kernels_has_more_than_seven_parameters() -> None:
+    modules = [path for path in sorted(SOURCES.rglob("*.py")) if "kernels" not in path.parts]
+    assert len(modules) > 100
+    found = {
+        f"{path.relative_to(SOURCES).as_posix()}: {function.name}"
+        for path in modules
+        for function in functions(path)
+        if len(parameters(function)) > MOST_PARAMETERS
+    }
+    assert sorted(found - ALLOWED) == []
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("def f(self, a, /, b, *c, d=1, **e): ...", ["a", "b", "d", "c", "e"]),
+        ("async def f(cls, *, a): ...", ["a"]),
+        ("def f(): ...", []),
+    ],
+)
+def test_every_kind_of_parameter_is_counted(header: str, names: list[str]) -> None:
+    function = ast.parse(header).body[0]
+    assert isinstance(function, Function)
+    assert parameters(function) == names
