@@ -283,7 +283,7 @@ def milliseconds(seconds: float) -> str:
 
 def measure(path: Path = RESULTS / "mend.json") -> None:
     """Everything, kept as bench/results/mend.json, and the figure of rebalancing."""
-    from omen.report.rebalance_figure import draw_rebalance
+    from bench.rebalance_figure import draw_rebalance
 
     before = machine_facts()
     kept: dict[str, Any] = {"ratios": {}}

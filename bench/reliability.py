@@ -37,7 +37,7 @@ PAUSES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
 
 
 def measure_costs(_: argparse.Namespace) -> list[Row]:
-    from omen.sim.measuring import measure_cost
+    from bench.reliability_runs import measure_cost
 
     rows = []
     for nodes, topics, size in SIZES:
@@ -55,7 +55,7 @@ def measure_costs(_: argparse.Namespace) -> list[Row]:
 
 
 def measure_detector(_: argparse.Namespace) -> list[Row]:
-    from omen.sim.measuring import measure_detection, measure_pause
+    from bench.reliability_runs import measure_detection, measure_pause
 
     rows = []
     for loss in LOSSES:
@@ -89,7 +89,7 @@ def measure_detector(_: argparse.Namespace) -> list[Row]:
 
 
 def draw_figure(rows: list[Row]) -> None:
-    from omen.report.detector_figure import draw_detector
+    from bench.detector_figure import draw_detector
 
     lossy, still = rows[: len(LOSSES)], rows[len(LOSSES) :]
     draw_detector(
@@ -100,7 +100,7 @@ def draw_figure(rows: list[Row]) -> None:
 
 
 def measure_links(arguments: argparse.Namespace) -> list[Row]:
-    from omen.sim.measuring import measure_dropped_links
+    from bench.reliability_runs import measure_dropped_links
     from omen.tables import read_workload
     from omen.workloads import generate_interests
 
@@ -120,7 +120,7 @@ def measure_links(arguments: argparse.Namespace) -> list[Row]:
 
 def measure_churn(arguments: argparse.Namespace) -> list[Row]:
     """Goes on from `--save` if that is there, for `--minutes`, and saves again."""
-    from omen.sim.measuring import Churn, Sample
+    from bench.reliability_runs import Churn, Sample
 
     save = Path(arguments.save) if arguments.save else None
     samples: list[Sample] = []

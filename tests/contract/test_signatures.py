@@ -11,15 +11,6 @@ import pytest
 SOURCES = Path(__file__).parents[2] / "src" / "omen"
 MOST_PARAMETERS = 7
 
-# Being regrouped. No name may be added, and these go when their parts are.
-ALLOWED = {
-    "protocol/audit/audit.py: __init__",
-    "protocol/membership/gossip.py: __init__",
-    "protocol/repair/coordinator.py: __init__",
-    "protocol/repair/repair.py: __init__",
-    "protocol/repair/shadow_member.py: __init__",
-}
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -46,7 +37,7 @@ def test_no_function_outside_the_kernels_has_more_than_seven_parameters() -> Non
         for function in functions(path)
         if len(parameters(function)) > MOST_PARAMETERS
     }
-    assert sorted(found - ALLOWED) == []
+    assert sorted(found) == []
 
 
 @pytest.mark.parametrize(

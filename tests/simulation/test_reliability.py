@@ -5,16 +5,16 @@ from __future__ import annotations
 from statistics import fmean
 
 import pytest
-
-from omen.protocol.config import Config
-from omen.protocol.events import SECOND
-from omen.sim.measuring import (
+from bench.reliability_runs import (
     Churn,
     measure_cost,
     measure_detection,
     measure_dropped_links,
     measure_pause,
 )
+
+from omen.protocol.config import Config
+from omen.protocol.events import SECOND
 from omen.sim.running import Outcome, run_scenario
 from omen.sim.scenario import BoundsSpec, ConfigSpec, Drawn, EventSpec, NetworkSpec, Scenario
 from omen.workloads import generate_interests

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from omen.pipeline import sweep as engine
 from omen.sweep.cells import Cell, WorkloadSpec
 from omen.sweep.kinds import run_cell
-from omen.sweep.table import SweepTable
+from omen.sweep.table import CellTable
 
 pytestmark = pytest.mark.spark
 
@@ -60,11 +60,11 @@ def test_a_sweep_killed_with_9_goes_on_where_it_was(tmp_path: Path) -> None:
     command += ["--engine", "local"]
     process = subprocess.Popen(command, start_new_session=True)
     deadline = time.monotonic() + 120
-    while len(SweepTable(tmp_path / "s").read()) < 3 and time.monotonic() < deadline and process.poll() is None:
+    while len(CellTable(tmp_path / "s").read()) < 3 and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    kept = SweepTable(tmp_path / "s").read()
+    kept = CellTable(tmp_path / "s").read()
     assert 3 <= len(kept) < 80, "killed in the middle"
     finished = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
     assert f'"reused": {len(kept)}' in finished.stdout

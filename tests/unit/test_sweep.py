@@ -17,11 +17,11 @@ import pytest
 from commands import run, run_json
 from omen.cli.sweep import EPILOG
 from omen.errors import CannotWrite, InvalidInput
-from omen.pipeline import sweep as engine
+from omen.sweep import runner
 from omen.sweep.cells import Cell, CellResult, WorkloadSpec, pairs
 from omen.sweep.grid import make_grid
 from omen.sweep.kinds import interests_of, run_cell, top_intersection
-from omen.sweep.table import SweepTable
+from omen.sweep.table import CellTable
 
 WORKLOAD: dict[str, Any] = {"nodes": [12, 20], "topics": 6, "sizes": 2}
 TINY = WorkloadSpec(16, 6, "uniform", "2", 0)
@@ -158,7 +158,7 @@ def test_likeness_of_interests_is_that_of_the_profile() -> None:
 def test_a_failing_cell_records_its_error_and_stops_no_other(tmp_path: Path) -> None:
     missing = Cell("design", WorkloadSpec(folder=str(tmp_path / "none")), "gm")
     good = Cell("design", TINY, "gm")
-    swept = engine.sweep([missing, good], tmp_path / "s", "local")
+    swept = runner.sweep([missing, good], tmp_path / "s")
     assert [one.ok for one in swept.results] == [False, True]
     assert "none" in swept.failed[0].error
 
@@ -171,9 +171,9 @@ def test_a_finished_cell_is_not_run_again_and_a_failed_one_is(tmp_path: Path, mo
         ran.append(cell)
         return CellResult(cell, {}, {}, 0.1, "no luck") if len(ran) == 1 else run_cell(cell)
 
-    monkeypatch.setattr(engine, "run_cell", counting)
-    assert len(engine.sweep(cells, tmp_path / "s", "local").failed) == 1
-    again = engine.sweep(cells, tmp_path / "s", "local")
+    monkeypatch.setattr(runner, "run_cell", counting)
+    assert len(runner.sweep(cells, tmp_path / "s").failed) == 1
+    again = runner.sweep(cells, tmp_path / "s")
     assert again.reused == 2
     assert not again.failed
     assert len(ran) == 4
@@ -183,15 +183,15 @@ def test_a_sweep_that_dies_keeps_what_was_finished(tmp_path: Path, monkeypatch: 
     cells = [Cell("design", WorkloadSpec(16, 6, "uniform", "2", seed), "gm") for seed in range(3)]
 
     def dies(cell: Cell) -> CellResult:
-        if len(SweepTable(tmp_path / "s").read()) == 1:
+        if len(CellTable(tmp_path / "s").read()) == 1:
             raise KeyboardInterrupt
         return run_cell(cell)
 
-    monkeypatch.setattr(engine, "run_cell", dies)
+    monkeypatch.setattr(runner, "run_cell", dies)
     with pytest.raises(KeyboardInterrupt):
-        engine.sweep(cells, tmp_path / "s", "local")
+        runner.sweep(cells, tmp_path / "s")
     monkeypatch.undo()
-    assert engine.sweep(cells, tmp_path / "s", "local").reused == 1
+    assert runner.sweep(cells, tmp_path / "s").reused == 1
 
 
 def test_what_comes_back_after_an_interrupt_is_not_kept(tmp_path: Path) -> None:
@@ -207,12 +207,12 @@ def test_what_comes_back_after_an_interrupt_is_not_kept(tmp_path: Path) -> None:
         late.set()
         return [CellResult(cell, {}, {}, 0.0, "the task died") for cell in bundle]
 
-    state = engine._State(cells, 0, lambda progress: None)
-    first = state.queue[0]
-    table = SweepTable(tmp_path / "s")
+    schedule = runner.Schedule(cells, 0, lambda progress: None)
+    first = schedule.queue[0]
+    table = CellTable(tmp_path / "s")
     with table.opened():
         with pytest.raises(KeyboardInterrupt):
-            engine._run_all(state, table, run_bundle, 2)
+            runner.run_schedule(schedule, table, runner.Workers(run_bundle, 2))
         interrupted.set()
         assert late.wait(10)
         time.sleep(0.1)
@@ -220,28 +220,28 @@ def test_what_comes_back_after_an_interrupt_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_two_sweeps_do_not_write_to_one_folder(tmp_path: Path) -> None:
-    table = SweepTable(tmp_path / "s")
+    table = CellTable(tmp_path / "s")
     with table.opened(), pytest.raises(CannotWrite, match="another sweep"):
-        engine.sweep([], tmp_path / "s", "local")
+        runner.sweep([], tmp_path / "s")
 
 
 def test_what_there_is_can_be_reported_while_a_sweep_is_under_way(tmp_path: Path) -> None:
     cells = grid_of(run={"algorithm": "gm"})
-    engine.sweep(cells[:1], tmp_path, "local")
-    with SweepTable(tmp_path).opened():
-        found = engine.sweep(cells, tmp_path, "none")
+    runner.sweep(cells[:1], tmp_path)
+    with CellTable(tmp_path).opened():
+        found = runner.stored(cells, tmp_path)
     assert [one.cell for one in found.results] == list(cells[:1])
 
 
 def test_a_folder_that_is_not_a_sweeps_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(CannotWrite, match="not empty"):
-        engine.sweep([], tmp_path, "local")
+        runner.sweep([], tmp_path)
 
 
 def test_progress_tells_how_long_is_left(tmp_path: Path) -> None:
-    told: list[engine.Progress] = []
-    engine.sweep(grid_of(seeds=2, run={"algorithm": ["gm", "gm2"]}), tmp_path / "s", "local", tell=told.append)
+    told: list[runner.Progress] = []
+    runner.sweep(grid_of(seeds=2, run={"algorithm": ["gm", "gm2"]}), tmp_path / "s", tell=told.append)
     assert told[-1].done == told[-1].total == 8
     assert told[-1].left_s == 0
     assert all(one.left_s is not None for one in told)
@@ -286,9 +286,9 @@ def test_a_figure_of_no_column_is_refused(tmp_path: Path, capsys: pytest.Capture
 def test_a_slow_first_cell_is_forgotten_in_the_time_left() -> None:
     cells = [Cell("design", WorkloadSpec(16, 6, "uniform", "2", seed), "gm") for seed in range(200)]
     told: list[float] = []
-    state = engine._State(cells, 0, lambda progress: told.append(progress.left_s or 0.0))
-    state.note([CellResult(cells[0], {}, {}, 60.0)], 1)
-    state.note([CellResult(cell, {}, {}, 0.01) for cell in cells[1:100]], 1)
+    schedule = runner.Schedule(cells, 0, lambda progress: told.append(progress.left_s or 0.0))
+    schedule.note([CellResult(cells[0], {}, {}, 60.0)], 1)
+    schedule.note([CellResult(cell, {}, {}, 0.01) for cell in cells[1:100]], 1)
     assert told[0] > 1000
     assert told[1] == pytest.approx(100 * 0.01, rel=0.5)
-    assert len(state.next_bundle()) > 1
+    assert len(schedule.next_bundle()) > 1

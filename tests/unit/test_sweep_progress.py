@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from omen.cli import sweep_progress as telling
-from omen.cli.sweep_progress import duration, sweep_progress
-from omen.pipeline.sweep import Progress
+from omen.cli import progress as telling
+from omen.cli.progress import duration, sweeping
+from omen.sweep.runner import Progress
 
 
 class Terminal(io.StringIO):
@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_has_one_line_that_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    with sweep_progress("sweeping g") as tell:
+    with sweeping("sweeping g") as tell:
         tell(Progress(1, 0, 2000, 0, None))
         tell(Progress(1500, 2, 2000, 40, 720.0))
     lines = screen.getvalue().split("\r\x1b[K")
@@ -31,7 +31,7 @@ def test_a_terminal_has_one_line_that_is_written_over(monkeypatch: pytest.Monkey
 def test_a_log_has_a_line_a_minute(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
     monkeypatch.setattr(telling.time, "monotonic", lambda: now[0])
-    with sweep_progress("sweeping g") as tell:
+    with sweeping("sweeping g") as tell:
         for second in range(0, 150, 10):
             now[0] = float(second)
             tell(Progress(second, 0, 150, 0, 150.0 - second))

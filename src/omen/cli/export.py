@@ -34,8 +34,8 @@ def add_parser(commands: Any) -> None:
 
 def export(arguments: argparse.Namespace) -> int:
     from omen.errors import InvalidInput
-    from omen.exporting import export_lines
     from omen.tables import read_overlay, read_workload, write_text
+    from omen.tables.export import export_lines
 
     if arguments.json and not arguments.out:
         raise InvalidInput("--json describes the file written: give --out FILE with it")

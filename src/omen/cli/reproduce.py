@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json
 from omen.cli.output import print_facts, print_json, print_table, say
+from omen.cli.progress import duration, sweeping
 from omen.cli.spark_options import add_spark_options, spark_options
-from omen.cli.sweep_progress import duration, sweep_progress
 
 if TYPE_CHECKING:
     from omen.report.reproduce import Reproduction
@@ -70,7 +70,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
         spark_options(arguments),
         not arguments.papers_only,
     )
-    with sweep_progress(f"reproducing {arguments.paper}") as tell:
+    with sweeping(f"reproducing {arguments.paper}") as tell:
         found = run(request, tell)
     write_reproduction(arguments.out, found)
     page = write_page(arguments.out, found)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json
 from omen.cli.output import print_facts, print_json, say
+from omen.cli.progress import sweeping
 from omen.cli.spark_options import add_spark_options, spark_options
-from omen.cli.sweep_progress import sweep_progress
 
 if TYPE_CHECKING:
-    from omen.pipeline.sweep import Swept
+    from omen.sweep.runner import Swept
 
 EPILOG = """\
 example:
@@ -62,13 +62,13 @@ def sweep(arguments: argparse.Namespace) -> int:
     from omen.pipeline.sweep import sweep as run_sweep
     from omen.report.versions import versions
     from omen.sweep.grid import read_grid
-    from omen.sweep.table import SweepTable, wide_columns
+    from omen.sweep.table import CellTable, wide_columns
     from omen.tables import write_table
 
     grid = read_grid(arguments.grid)
-    with sweep_progress(f"sweeping {grid.name}") as tell:
+    with sweeping(f"sweeping {grid.name}") as tell:
         swept = run_sweep(grid.cells, arguments.out, arguments.engine, spark_options(arguments), tell)
-    SweepTable(arguments.out).describe({"grid": grid.name, "cells": len(grid.cells), "versions": versions()})
+    CellTable(arguments.out).describe({"grid": grid.name, "cells": len(grid.cells), "versions": versions()})
     write_table(f"{arguments.out}/results.csv", wide_columns(swept.results))
     figures = _draw(arguments.out, grid, swept) if arguments.figures else []
     summary = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from omen.errors import InvalidInput, MissingDependency
 from omen.pipeline.session import SparkOptions
-from omen.pipeline.sweep import Swept, Tell, sweep
+from omen.pipeline.sweep import sweep
 from omen.report.beyond import BEYOND
 from omen.report.experiments.inputs import GRAPHS, NO_DATA, SMALL, prepare_inputs
 from omen.report.experiments.papers import PAPERS, Paper
@@ -21,7 +21,8 @@ from omen.report.ledger import Entry, Measured, claims, judge, ledger_columns, s
 from omen.report.ledger_text import Beside, Table, Work, ledger_lines
 from omen.report.versions import machine, versions
 from omen.sweep.cells import Cell
-from omen.sweep.table import SweepTable
+from omen.sweep.runner import Swept, Tell
+from omen.sweep.table import CellTable
 from omen.tables import write_table, write_text
 
 
@@ -170,5 +171,5 @@ def write_reproduction(out: str | Path, found: Reproduction) -> list[Path]:
     except MissingDependency:
         if written[1:]:
             raise
-    SweepTable(folder).describe(found.about | {"summary": found.summary})
+    CellTable(folder).describe(found.about | {"summary": found.summary})
     return written

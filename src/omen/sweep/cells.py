@@ -40,7 +40,7 @@ class WorkloadSpec:
 
 @dataclass(frozen=True)
 class Cell:
-    """`kind` says what is done (a key of `sweep_kinds.KINDS`) with the algorithm or system `name`."""
+    """`kind` says what is done (a key of `kinds.KINDS`) with the algorithm or system `name`."""
 
     kind: str
     workload: WorkloadSpec

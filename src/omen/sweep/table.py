@@ -35,7 +35,7 @@ DDL = (
 )
 
 
-class SweepTable:
+class CellTable:
     """The results of a sweep on disk. The last result of a cell counts: one that failed may be run again."""
 
     def __init__(self, folder: str | Path) -> None:
