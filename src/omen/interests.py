@@ -186,6 +186,10 @@ class Interests:
         """How many pairs of a node and a topic there are."""
         return int(self.node_topics.size)
 
+    def counts(self) -> dict[str, int]:
+        """How many nodes, topics and subscriptions there are."""
+        return {"nodes": self.node_count, "topics": self.topic_count, "subscriptions": self.subscription_count}
+
     @cached_property
     def pair_codes(self) -> tuple[Codes, Codes]:
         """(node codes, topic codes) of all subscriptions, sorted by node, then topic."""
@@ -196,6 +200,20 @@ class Interests:
         """All subscriptions as (node label, topic label), sorted."""
         nodes, topics = self.pair_codes
         return list(zip(self.nodes[nodes].tolist(), self.topics[topics].tolist(), strict=True))
+
+    def topics_by_node(self) -> dict[Label, list[Label]]:
+        """The topics of each node, by label."""
+        topics = self.topics[self.node_topics].tolist()
+        ends = self.node_offsets.tolist()
+        return {label: topics[ends[code] : ends[code + 1]] for code, label in enumerate(self.nodes.tolist())}
+
+    def first_nodes(self, count: int) -> Interests:
+        """The interests of the first nodes in label order; topics that none of them wants are left out."""
+        kept = int(self.node_offsets[count])
+        nodes, topics = self.pair_codes
+        return Interests.from_pairs(
+            (self.nodes[nodes[:kept]], self.topics[topics[:kept]]), nodes=self.nodes[:count].tolist()
+        )
 
     def topics_of(self, node: int) -> Codes:
         """The topic codes of a node code, ascending."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omen.cli import on_spark
+from omen.pipeline import engines
 
 SMALL = "workload synth --nodes 50 --topics 5 --sizes 2 --out"
 
@@ -33,5 +33,5 @@ def test_a_small_workload_is_made_without_spark(tmp_path: Path) -> None:
 def test_spark_is_started_where_asked_for_or_where_it_pays(
     monkeypatch: pytest.MonkeyPatch, engine: str, large: bool, installed: bool, spark: bool
 ) -> None:
-    monkeypatch.setattr(on_spark, "find_spec", lambda name: object() if installed else None)
-    assert on_spark._wants_spark(engine, large) is spark
+    monkeypatch.setattr(engines, "find_spec", lambda name: object() if installed else None)
+    assert engines.wants_spark(engine, large) is spark

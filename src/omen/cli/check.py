@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
-from omen.cli.output import print_facts, print_json, print_table
+from omen.cli.output import print_facts, print_json, print_table, say
 from omen.cli.progress import working
-from omen.cli.spark_options import add_spark_options
+from omen.cli.spark_options import add_spark_options, spark_options
 from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -86,9 +86,17 @@ def _check_here(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
 
 
 def _check_on_spark(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
-    from omen.cli.on_spark import check_overlay
+    from omen.pipeline.session import spark_session
 
-    return check_overlay(arguments)
+    with spark_session(spark_options(arguments)) as spark:
+        from omen.pipeline.evaluate import EXACT_UP_TO, evaluate_overlay
+
+        if arguments.diameters:
+            say(f"diameters are exact for topics of up to {EXACT_UP_TO:,} subscribers, and bounded above")
+        found = evaluate_overlay(
+            spark, arguments.workload, arguments.overlay, arguments.k, arguments.diameters, arguments.tables
+        )
+    return found.verdict, found.as_dict()
 
 
 def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:

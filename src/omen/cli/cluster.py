@@ -87,11 +87,7 @@ def up(arguments: argparse.Namespace) -> int:
     if not arguments.grow:
         with working("designing the overlay"):
             overlay = design_overlay(interests, arguments.algorithm)
-    labels = interests.topics.tolist()
-    topics = {
-        str(node): [str(labels[topic]) for topic in interests.topics_of(code).tolist()]
-        for code, node in enumerate(interests.nodes.tolist())
-    }
+    topics = {str(node): [str(topic) for topic in wanted] for node, wanted in interests.topics_by_node().items()}
     with working("starting nodes"):
         names = bring_up(arguments.state, Plan(topics, arguments.name, arguments.log, arguments.tls), overlay)
         healthy = wait_until_healthy(arguments.state, names)
@@ -112,13 +108,10 @@ def up(arguments: argparse.Namespace) -> int:
 
 
 def _interests(arguments: argparse.Namespace) -> Interests:
-    from omen.interests import Interests
-
     if arguments.workload is None:
-        from omen.workloads import generate_interests
+        from omen.workloads import generate_named_interests
 
-        drawn = generate_interests(arguments.nodes or 20, TOPICS, POPULARITY, SIZES, arguments.seed)
-        return Interests.from_pairs([(f"n{node}", f"t{topic}") for node, topic in drawn.pairs()])
+        return generate_named_interests(arguments.nodes or 20, TOPICS, POPULARITY, SIZES, arguments.seed)
     from omen.tables import read_workload
 
     interests = read_workload(arguments.workload).interests
@@ -126,8 +119,7 @@ def _interests(arguments: argparse.Namespace) -> Interests:
         return interests
     if arguments.nodes > interests.node_count:
         raise InvalidInput(f"--nodes {arguments.nodes}: the workload has {interests.node_count}")
-    kept = set(interests.nodes.tolist()[: arguments.nodes])
-    return Interests.from_pairs([pair for pair in interests.pairs() if pair[0] in kept], nodes=sorted(kept))
+    return interests.first_nodes(arguments.nodes)
 
 
 def kill(arguments: argparse.Namespace) -> int:

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
-from omen.cli.output import print_json, print_table
+from omen.cli.output import print_facts, print_json, print_table
 from omen.cli.progress import working
 
 if TYPE_CHECKING:
     from omen.interests import Interests
 
 EPILOG = "example:\n  omen demo --out demo\n"
-NODES, TOPICS, POPULARITY, SIZES = 400, 40, "zipf:0.5", "uniform:5:15"
-MESH_DEGREE = 6
 ALGORITHMS = ("gm", "low-oda", "gm2")
 STORY = """\
 A link costs its two nodes a connection, heartbeats and memory. With an overlay for each topic, a ring or the mesh of
@@ -26,7 +24,7 @@ common gossip systems, a node pays for every topic it wants: {mesh[avg_degree]:.
 
 Nodes that share topics can share links. gm needs the fewest, at the price of a hub with {gm[max_degree]} of them;
 low-oda spares the hubs: {low_oda[avg_degree]:.1f} links on average, {low_oda[max_degree]} at most. A publication still
-reaches all who want it, through nobody who does not. gm2 stays so whichever node crashes.
+reaches all nodes that want it, through no node that does not. gm2 stays so whichever node crashes.
 """
 
 
@@ -46,16 +44,16 @@ def add_parser(commands: Any) -> None:
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    from omen.tables import write_workload
-    from omen.workloads import generate_interests
+    from omen.report.demo import cost_per_topic, design_one, make_workload
 
-    with working("drawing a workload"):
-        interests = generate_interests(NODES, TOPICS, POPULARITY, SIZES, arguments.seed)
     folder = Path(arguments.out or tempfile.mkdtemp(prefix="omen-demo-"))
-    info = {"made": "synth", "popularity": POPULARITY, "sizes": SIZES, "seed": arguments.seed}
-    write_workload(folder / "workload", interests, info | {"nodes": NODES, "topics": TOPICS})
-    designs = [_design(interests, name, folder / f"{name}.parquet") for name in ALGORITHMS]
-    rivals = _per_topic(interests)
+    with working("drawing a workload"):
+        interests = make_workload(folder / "workload", arguments.seed)
+    designs = []
+    for name in ALGORITHMS:
+        with working(f"designing with {name}"):
+            designs.append(design_one(interests, name, folder / f"{name}.parquet"))
+    rivals = cost_per_topic(interests)
     all_connected = all(row["topic_connected"] for row in designs)
     if not arguments.json:
         _tell(interests, designs, rivals, folder)
@@ -63,9 +61,7 @@ def demo(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(
             {
-                "nodes": interests.node_count,
-                "topics": interests.topic_count,
-                "subscriptions": interests.subscription_count,
+                **interests.counts(),
                 "designs": designs,
                 "per_topic": rivals,
                 "topic_connected": all_connected,
@@ -78,60 +74,42 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _live(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    from omen.cli.demo_live import print_live, run_live
+    from omen.report.demo import run_live
 
     if not arguments.json:
         print("\nAlive: an overlay by low-oda, carrying publications.")
-    found = run_live(folder / "live", arguments.seed, arguments.json)
+    tell = (lambda line: None) if arguments.json else (lambda line: print(f"  {line}", flush=True))
+    found = run_live(folder / "live", arguments.seed, tell)
     if not arguments.json:
-        print_live(found)
+        _print_live(found)
     return found
 
 
-def _design(interests: Interests, name: str, path: Path) -> dict[str, Any]:
-    from omen.cli.design import build_timed
-    from omen.design import resolve_options
-    from omen.quality import check_overlay, degree_summary
-    from omen.systems import find_algorithm
-    from omen.tables import write_overlay
+def _print_live(found: dict[str, Any]) -> None:
+    from omen.report.demo import MESH_DEGREE
 
-    algorithm = find_algorithm(name)
-    with working(f"designing with {name}"):
-        overlay, seconds = build_timed(algorithm, interests, resolve_options(algorithm, {}))
-    write_overlay(path, overlay)
-    degrees = degree_summary(overlay)
-    return {
-        "algorithm": name,
-        "edges": overlay.link_count,
-        "avg_degree": degrees.average,
-        "max_degree": degrees.maximum,
-        "topic_connected": check_overlay(interests, overlay).holds,
-        "survives_a_crash": check_overlay(interests, overlay, k=2).holds,
-        "design_s": seconds,
-    }
-
-
-def _per_topic(interests: Interests) -> list[dict[str, Any]]:
-    from omen.quality import per_topic_mesh_links, per_topic_ring_links
-
-    rivals = {
-        "ring": per_topic_ring_links(interests),
-        f"mesh of {MESH_DEGREE}": per_topic_mesh_links(interests, MESH_DEGREE),
-    }
-    return [
-        {"each_topic": name, "edges": needed.links, "avg_degree": needed.average, "max_degree": needed.maximum}
-        for name, needed in rivals.items()
+    facts = [
+        ("links per node", f"{found['links_before']:.1f}, after repairs {found['links_after']:.1f}"),
+        (f"in a mesh of {MESH_DEGREE} per topic", f"{found['links_in_meshes']:.1f}"),
+        ("published by survivors", found["published"]),
+        ("deliveries due", found["due"]),
+        ("delivered", found["delivered"]),
     ]
+    print_facts(facts)
+    print(f"lost {found['lost']}")
+    print(f"duplicated {found['duplicated']}")
 
 
 def _tell(interests: Interests, designs: list[dict[str, Any]], rivals: list[dict[str, Any]], folder: Path) -> None:
+    from omen.report.demo import MESH_DEGREE
+
     wanted = interests.subscription_count / interests.node_count
     print(f"{interests.node_count} nodes want {wanted:.1f} of {interests.topic_count} topics each.\n")
-    header = ("", "links", "average a node", "most at a node", "topics connected", "after any crash")
+    header = ("", "links", "average per node", "most at a node", "topics connected", "after any crash")
     columns = ("algorithm", "edges", "avg_degree", "max_degree", "topic_connected", "survives_a_crash")
     rows = [tuple(row[column] for column in columns) for row in designs]
     rows += [
-        (f"a {row['each_topic']} a topic", row["edges"], row["avg_degree"], row["max_degree"], None, None)
+        (f"a {row['each_topic']} per topic", row["edges"], row["avg_degree"], row["max_degree"], None, None)
         for row in rivals
     ]
     print_table(header, rows)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import time
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload
 from omen.cli.declared_options import add_declared_options, given_options, listed, told
 from omen.cli.output import print_facts, print_json, shown
 from omen.cli.progress import working
-from omen.cli.spark_options import add_spark_options
+from omen.cli.spark_options import add_spark_options, spark_options
 from omen.design import resolve_options
+from omen.errors import InvalidInput
 from omen.systems import ALGORITHMS, find_algorithm
 
 if TYPE_CHECKING:
     from omen.design import Algorithm
-    from omen.interests import Interests
-    from omen.overlay import Overlay
 
 EPILOG = """\
 example:
@@ -56,46 +54,45 @@ def design(arguments: argparse.Namespace) -> int:
 
 
 def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
-    from omen.cli.on_spark import design_overlay
+    from omen.pipeline.engines import require_per_topic
+    from omen.pipeline.session import spark_session
 
-    return design_overlay(arguments, algorithm, options)
+    require_per_topic(algorithm.name)
+    if not arguments.out:
+        raise InvalidInput("--engine spark needs --out: a folder for the links")
+    with spark_session(spark_options(arguments)) as spark:
+        from omen.pipeline.per_topic import design_workload
 
-
-def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
-    from omen.quality import check_overlay, degree_summary
-    from omen.tables import read_workload, write_overlay
-
-    with working("reading"):
-        interests = read_workload(arguments.workload).interests
-    with working(f"designing with {algorithm.name}"):
-        overlay, seconds = build_timed(algorithm, interests, options)
-    if arguments.out:
-        with working("writing"):
-            write_overlay(arguments.out, overlay)
-    with working("checking"):
-        verdict = check_overlay(interests, overlay)
-    degrees = degree_summary(overlay)
+        found, seconds = design_workload(spark, arguments.workload, algorithm.name, options, arguments.out)
     return {
         "algorithm": algorithm.name,
         "options": options,
-        "nodes": interests.node_count,
-        "topics": interests.topic_count,
-        "edges": overlay.link_count,
-        "avg_degree": degrees.average,
-        "max_degree": degrees.maximum,
-        "topic_connected": verdict.topic_connected,
+        "nodes": found.nodes,
+        "topics": found.topics,
+        "edges": found.edges,
+        "avg_degree": found.avg_degree,
+        "max_degree": found.max_degree,
+        "topic_connected": found.topic_connected,
         "k_promised": algorithm.promise(options),
         "design_s": seconds,
         "out": arguments.out,
     }
 
 
-def build_timed(algorithm: Algorithm, interests: Interests, options: dict[str, Any]) -> tuple[Overlay, float]:
-    """The overlay, and the seconds in the algorithm alone: its kernels are loaded before the clock starts."""
-    algorithm.build(type(interests).from_pairs([(0, 0), (1, 0)]), **options)
-    started = time.perf_counter()
-    overlay = algorithm.build(interests, **options)
-    return overlay, time.perf_counter() - started
+def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
+    from omen.systems.designing import design_timed
+    from omen.tables import read_workload, write_overlay
+
+    with working("reading"):
+        interests = read_workload(arguments.workload).interests
+    with working(f"designing with {algorithm.name}"):
+        designed = design_timed(algorithm, interests, options)
+    if arguments.out:
+        with working("writing"):
+            write_overlay(arguments.out, designed.overlay)
+    with working("checking"):
+        summary = designed.summary()
+    return summary | {"out": arguments.out}
 
 
 def _print_result(result: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from omen.cli.arguments import add_json, add_workload, seconds
 from omen.cli.declared_options import listed, told, told_as_json
@@ -11,10 +11,6 @@ from omen.cli.output import print_facts, print_json, print_table, say, shown
 from omen.cli.progress import counting, working
 from omen.cli.system_options import add_system_options, chosen_system
 from omen.systems import SYSTEMS, resolve_settings
-
-if TYPE_CHECKING:
-    from omen.systems.replay import Replayed
-    from omen.tables import ChurnTable
 
 EPILOG = """\
 example:
@@ -62,7 +58,7 @@ def replay(arguments: argparse.Namespace) -> int:
     from omen.systems.checkpoint import Checkpoint
     from omen.systems.replay import Supervision
     from omen.systems.replay import replay as run_replay
-    from omen.systems.summary import summarise
+    from omen.systems.summary import columns_of, summarise
     from omen.tables import read_churn, read_overlay, read_workload, require_replaceable, write_replay
     from omen.workloads import origin
 
@@ -98,7 +94,7 @@ def replay(arguments: argparse.Namespace) -> int:
         "workload": origin(workload.info),
     }
     with working("writing"):
-        write_replay(arguments.out, replayed.interests, replayed.overlay, _columns(replayed, churn), info)
+        write_replay(arguments.out, replayed.interests, replayed.overlay, columns_of(replayed, churn.seqs), info)
     notes.remove()
     if replayed.resumed_at:
         say(f"went on from event {replayed.resumed_at:,} of an interrupted replay")
@@ -107,17 +103,6 @@ def replay(arguments: argparse.Namespace) -> int:
     else:
         _print_summary(summary, arguments.out)
     return 1 if replayed.topic_connected is False else 0
-
-
-def _columns(replayed: Replayed, churn: ChurnTable) -> dict[str, Any]:
-    from omen.tables import event_word
-
-    return {
-        "seq": [churn.seqs[position] for position in replayed.positions],
-        "event": [event_word(event) for event in replayed.events],
-        "node": [event.node for event in replayed.events],
-        **replayed.columns,
-    }
 
 
 def _print_summary(summary: dict[str, Any], out: str) -> None:

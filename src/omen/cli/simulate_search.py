@@ -78,6 +78,7 @@ def search(arguments: argparse.Namespace) -> int:
 
 def _search(arguments: argparse.Namespace, keep: Path | None, found: list[World]) -> int:
     from omen.sim.search import Search, run_worlds
+    from omen.sim.search_report import total_worlds
 
     without = tuple(sorted(arguments.without or ()))
     looked_for = Search(arguments.worlds or DRAWS[0], without, find_kind(arguments.system).name)
@@ -93,7 +94,7 @@ def _search(arguments: argparse.Namespace, keep: Path | None, found: list[World]
     failed = sorted((world for world in found if not world.went_well), key=lambda world: world.seed)
     shrunk = [_shrink(looked_for, world, Path(arguments.failures or "search-failures")) for world in failed]
     if arguments.json:
-        print_json({**_summary(found), "failed": [world.seed for world in failed], "shrunk": shrunk})
+        print_json({**total_worlds(found), "failed": [world.seed for world in failed], "shrunk": shrunk})
     else:
         _print_summary(looked_for, found)
     return 1 if failed else 0
@@ -122,17 +123,10 @@ def _tell_failure(looked_for: Search, world: World) -> None:
 
 
 def _shrink(looked_for: Search, world: World, folder: Path) -> dict[str, Any]:
-    """The smallest world found that fails in the same way, written as a scenario."""
-    from omen.sim.search import shrink_world
-    from omen.sim.writing import write_scenario
+    from omen.sim.search_report import keep_shrunk
 
     with working(f"shrinking world {world.seed}"):
-        small = shrink_world(looked_for, world)
-    folder.mkdir(parents=True, exist_ok=True)
-    whose = "" if looked_for.kind == SYSTEMS[0] else f"{looked_for.kind}-"
-    missing = "".join(f"-without-{remedy.replace('_', '-')}" for remedy in looked_for.without)
-    path = folder / f"{whose}{looked_for.draw}{missing}-{world.seed}.toml"
-    path.write_text(write_scenario(small.scenario))
+        small, path = keep_shrunk(looked_for, world, folder)
     replay = scenario_command(str(path), small.seed, looked_for.kind)
     nodes, events = len(small.scenario.nodes), len(small.scenario.events)
     say(f"world {world.seed}: shrunk to {nodes} nodes and {events} events in {small.runs} runs")
@@ -141,23 +135,12 @@ def _shrink(looked_for: Search, world: World, folder: Path) -> dict[str, Any]:
     return {"seed": world.seed, "nodes": nodes, "events": events, "runs": small.runs, "again": again, "replay": replay}
 
 
-def _summary(found: list[World]) -> dict[str, Any]:
-    return {
-        "worlds": len(found),
-        "events": sum(world.events for world in found),
-        "failures": sum(not world.went_well for world in found),
-        "split": sum(world.split for world in found),
-        "steps": sum(world.steps for world in found),
-        "renewals": sum(world.renewals for world in found),
-        "longest_split_s": max((world.restored_s for world in found), default=0.0),
-        "processor_s": round(sum(world.seconds for world in found), 1),
-    }
-
-
 def _print_summary(looked_for: Search, found: list[World]) -> None:
-    summary = _summary(found)
+    from omen.sim.search_report import total_worlds
+
+    summary = total_worlds(found)
     print(
-        f"{looked_for.draw}: {summary['steps']:,} steps, {summary['renewals']:,} nodes taken for gone that were not, "
+        f"{looked_for.draw}: {summary['steps']:,} steps, {summary['renewals']:,} nodes wrongly declared failed, "
         f"longest split {summary['longest_split_s']:.1f} s of virtual time, {summary['processor_s']:.1f} s of processor"
     )
     print(f"{summary['worlds']} worlds, {summary['events']} events, {summary['failures']} failures")

@@ -33,38 +33,17 @@ def add_parser(commands: Any) -> None:
 
 def status(arguments: argparse.Namespace) -> int:
     from omen.net.cluster import survey
+    from omen.net.totals import total_survey
 
     nodes = survey(arguments.state, arguments.at)
-    well = sum(node["status"] in ("ok", "left") for node in nodes)
-    answered = [node for node in nodes if "links" in node]
-    topics = {topic["topic"] for node in answered for topic in node["topics"]}
-    degrees = [len(node["links"]) for node in answered]
-    totals = {
-        "nodes": len(nodes),
-        "well": well,
-        "topics": len(topics),
-        "links": sum(degrees) // 2,
-        "avg_degree": sum(degrees) / len(degrees) if degrees else 0.0,
-        "max_degree": max(degrees, default=0),
-        "refused": _total(answered, "refused"),
-        "denied": _total(answered, "denied"),
-    }
+    totals = total_survey(nodes)
     if arguments.json:
         print_json({**totals, "status": nodes})
     else:
         _print_nodes(nodes)
         print()
         print_facts([(name, _shown(value)) for name, value in totals.items()])
-    return 0 if nodes and well == len(nodes) else 1
-
-
-def _total(nodes: list[dict[str, Any]], what: str) -> dict[str, int]:
-    """Refusals or denials of all nodes, by reason."""
-    total: dict[str, int] = {}
-    for node in nodes:
-        for reason, count in node.get(what, {}).items():
-            total[reason] = total.get(reason, 0) + count
-    return dict(sorted(total.items()))
+    return 0 if nodes and totals["well"] == len(nodes) else 1
 
 
 def _shown(value: Any) -> Any:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
-from omen.cli.spark_options import add_spark_options
+from omen.cli.spark_options import add_spark_options, spark_options
 from omen.cli.workload_profile import add_profile
 from omen.cli.workload_social import add_social
-
-if TYPE_CHECKING:
-    from omen.interests import Interests
 
 EPILOG = """\
 example:
@@ -97,7 +94,6 @@ def _add_engine(parser: argparse.ArgumentParser, size: str) -> None:
 
 
 def synthesise(arguments: argparse.Namespace) -> int:
-    from omen.cli import on_spark
     from omen.workloads import Popularity, Sizes
 
     popularity, sizes = Popularity.parse(arguments.popularity), Sizes.parse(arguments.sizes)
@@ -109,12 +105,29 @@ def synthesise(arguments: argparse.Namespace) -> int:
         "sizes": str(sizes),
         "seed": arguments.seed,
     }
-    counts = on_spark.synthesise(arguments, info) or _synthesise_here(arguments, info)
+    counts = _synthesise_on_spark(arguments, info) or _synthesise_here(arguments, info)
     if arguments.json:
         print_json(info | counts | {"out": arguments.out})
     else:
         print_facts([*counts.items(), ("written to", arguments.out)])
     return 0
+
+
+def _synthesise_on_spark(arguments: argparse.Namespace, info: dict[str, Any]) -> dict[str, int] | None:
+    """None where one machine does better."""
+    from omen.pipeline.engines import wants_spark
+    from omen.pipeline.synth import Synthesis, synthesise_workload
+    from omen.workloads import Popularity, Sizes
+
+    popularity, sizes = Popularity.parse(arguments.popularity), Sizes.parse(arguments.sizes)
+    asked = Synthesis(arguments.nodes, arguments.topics, popularity, sizes, arguments.seed)
+    asked.check()
+    if not wants_spark(arguments.engine, asked.is_large):
+        return None
+    from omen.pipeline.session import spark_session
+
+    with spark_session(spark_options(arguments)) as spark:
+        return synthesise_workload(spark, asked, arguments.out, info)
 
 
 def _synthesise_here(arguments: argparse.Namespace, info: dict[str, Any]) -> dict[str, int]:
@@ -127,13 +140,14 @@ def _synthesise_here(arguments: argparse.Namespace, info: dict[str, Any]) -> dic
         )
     with working("writing"):
         write_workload(arguments.out, interests, info)
-    return _counts(interests)
+    return interests.counts()
 
 
 def import_table(arguments: argparse.Namespace) -> int:
-    from omen.cli import on_spark
+    from omen.pipeline.engines import is_large_table, wants_spark
 
-    result = on_spark.import_table(arguments) or _import_here(arguments)
+    on_spark = wants_spark(arguments.engine, is_large_table(arguments.table))
+    result = (_import_on_spark if on_spark else _import_here)(arguments)
     if arguments.json:
         print_json(result)
         return 0
@@ -145,22 +159,32 @@ def import_table(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _import_on_spark(arguments: argparse.Namespace) -> dict[str, Any]:
+    from omen.pipeline.session import spark_session
+
+    with spark_session(spark_options(arguments)) as spark:
+        from omen.pipeline.importing import import_workload
+
+        return import_workload(
+            spark,
+            arguments.table,
+            arguments.out,
+            arguments.format,
+            arguments.node_column,
+            arguments.topic_column,
+            arguments.max_rejected,
+        )
+
+
 def _import_here(arguments: argparse.Namespace) -> dict[str, Any]:
-    from omen.errors import InvalidTable
     from omen.tables import write_workload
-    from omen.workloads import import_subscriptions
+    from omen.workloads import import_subscriptions, require_few_rejected
 
     with working("reading"):
         imported = import_subscriptions(
             arguments.table, arguments.format, arguments.node_column, arguments.topic_column
         )
-    rejected, most = len(imported.rejected), arguments.max_rejected
-    if most is not None and rejected > most:
-        first = imported.rejected[0]
-        raise InvalidTable(
-            f"{arguments.table}: {rejected} of {imported.rows} rows are bad, more than the {most} of --max-rejected;"
-            f" the first is row {first.row} of {first.source_file}: {first.reason}"
-        )
+    require_few_rejected(imported, arguments.table, arguments.max_rejected)
     info = {
         "made": "import",
         "table": arguments.table,
@@ -170,13 +194,5 @@ def _import_here(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     with working("writing"):
         write_workload(arguments.out, imported.interests, info, imported.rejected)
-    reasons = {"rejected": rejected, "rejected_by_reason": imported.reasons}
-    return info | _counts(imported.interests) | reasons | {"out": arguments.out}
-
-
-def _counts(interests: Interests) -> dict[str, int]:
-    return {
-        "nodes": interests.node_count,
-        "topics": interests.topic_count,
-        "subscriptions": interests.subscription_count,
-    }
+    reasons = {"rejected": len(imported.rejected), "rejected_by_reason": imported.reasons}
+    return info | imported.interests.counts() | reasons | {"out": arguments.out}

@@ -47,7 +47,9 @@ def add_profile(kinds: Any) -> None:
 def profile(arguments: argparse.Namespace) -> int:
     found = _profile_on_spark(arguments) if arguments.engine == "spark" else _profile_here(arguments)
     if arguments.table:
-        _write_distributions(arguments.table, found)
+        from omen.tables import write_table
+
+        write_table(arguments.table, found.distributions())
     if arguments.figure:
         from omen.report.profile_figure import draw_profile
 
@@ -79,18 +81,6 @@ def _profile_on_spark(arguments: argparse.Namespace) -> Profile:
 
         tables = read_workload_tables(spark, arguments.workload)
         return profile_tables(tables.interests, tables.nodes, arguments.closest, arguments.sample, arguments.seed)
-
-
-def _write_distributions(path: str, found: Profile) -> None:
-    from omen.tables import write_table
-
-    rows = [
-        (what, value, count, share)
-        for what, distribution in (("sizes", found.sizes), ("popularity", found.popularity))
-        for (value, count), (_, share) in zip(distribution.histogram, distribution.ccdf(), strict=True)
-    ]
-    names = ("distribution", "value", "count", "share_at_least")
-    write_table(path, dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {name: [] for name in names})
 
 
 def _print_profile(found: Profile) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
@@ -11,7 +10,6 @@ from omen.cli.output import print_facts, print_json, say
 from omen.cli.spark_options import add_spark_options, spark_options
 
 if TYPE_CHECKING:
-    from omen.pipeline.degrees import Ccdf
     from omen.pipeline.social import Sampled
 
 EPILOG = """\
@@ -67,6 +65,7 @@ def sample(arguments: argparse.Namespace) -> int:
     require_spark()
     from omen.pipeline.lines import require_readable
     from omen.pipeline.social import SocialRequest, sample_social
+    from omen.report.ccdf_figure import write_ccdfs
 
     asked = SocialRequest(
         edges=arguments.edges,
@@ -82,7 +81,7 @@ def sample(arguments: argparse.Namespace) -> int:
     require_readable(arguments.edges)
     with spark_session(spark_options(arguments)) as spark:
         sampled = sample_social(spark, asked, arguments.out)
-    figure = _write_ccdfs(Path(arguments.out), sampled.ccdfs)
+    figure = write_ccdfs(arguments.out, sampled.ccdfs)
     rejected = sampled.info["rejected"]
     if arguments.json:
         reasons = {"rejected": sum(rejected.values()), "rejected_by_reason": rejected}
@@ -92,29 +91,6 @@ def sample(arguments: argparse.Namespace) -> int:
         if not figure:
             say("no figure of the degrees: it needs matplotlib, pip install 'omen-overlay[report]'")
     return 0
-
-
-def _write_ccdfs(folder: Path, ccdfs: list[Ccdf]) -> bool:
-    """The table, and the figure where it can be drawn."""
-    from omen.errors import MissingDependency
-    from omen.report.ccdf_figure import draw_degrees
-    from omen.tables import write_table
-
-    rows = [
-        (ccdf.graph, ccdf.count_of, degree, users, fraction)
-        for ccdf in ccdfs
-        for degree, users, fraction in zip(
-            ccdf.degree.tolist(), ccdf.users.tolist(), ccdf.fraction.tolist(), strict=True
-        )
-    ]
-    names = ("graph", "count_of", "degree", "users", "fraction")
-    write_table(folder / "ccdf.parquet", dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    try:
-        curves = [(c.graph, c.count_of, c.degree.tolist(), c.fraction.tolist()) for c in ccdfs]
-        draw_degrees(folder / "ccdf.svg", curves)
-    except MissingDependency:
-        return False
-    return True
 
 
 def _print_sample(sampled: Sampled, out: str) -> None:

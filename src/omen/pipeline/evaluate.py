@@ -9,7 +9,7 @@ subscriptions and shared links by topic.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from omen.pipeline.folders import write_folder
 from omen.pipeline.grouped import TopicChunk, whole_groups
 from omen.pipeline.progress import announce_step
 from omen.pipeline.reading import read_links, read_workload_tables
-from omen.quality import FailingTopic, topic_components, topic_connectivity, topic_diameters
+from omen.quality import Check, FailingTopic, topic_components, topic_connectivity, topic_diameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,6 +59,36 @@ class Evaluation:
     mean_diameter: tuple[float, float] | None = None
     max_diameter: tuple[int, int] | None = None
     bounded_topics: int = 0  # whose diameter was bounded, not measured
+
+    @property
+    def verdict(self) -> Check:
+        """As the judge of one machine gives it, with the first failing topics."""
+        return Check(self.k, self.holds, self.topic_connected, self.topics, self.failing)
+
+    def as_dict(self) -> dict[str, Any]:
+        """One object, ready for JSON. The first failing topics are listed, all are counted."""
+        result: dict[str, Any] = {
+            "holds": self.holds,
+            "k": self.k,
+            "topic_connected": self.topic_connected,
+            "nodes": self.nodes,
+            "topics": self.topics,
+            "edges": self.edges,
+            "avg_degree": self.avg_degree,
+            "max_degree": self.max_degree,
+            "degree_histogram": self.degree_histogram,
+            "broken_topics": self.failing_topics,
+            "broken": [asdict(topic) for topic in self.failing],
+        }
+        if self.mean_diameter is not None and self.max_diameter is not None:
+            result |= {"mean_diameter": self.mean_diameter[1], "max_diameter": self.max_diameter[1]}
+            if self.bounded_topics:
+                result |= {
+                    "mean_diameter_low": self.mean_diameter[0],
+                    "max_diameter_low": self.max_diameter[0],
+                    "bounded_topics": self.bounded_topics,
+                }
+        return result
 
 
 def distinct_links(overlay: DataFrame) -> DataFrame:

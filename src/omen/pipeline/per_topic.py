@@ -6,6 +6,7 @@ is to bring them together by topic, and to keep each link once. Each worker call
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,26 +17,40 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from omen.design import ALGORITHMS, resolve_options
-from omen.errors import InvalidInput
 from omen.interests import label_array
+from omen.pipeline.engines import require_per_topic
+from omen.pipeline.evaluate import Evaluation, evaluate_overlay
+from omen.pipeline.folders import write_folder
 from omen.pipeline.grouped import TopicChunk, whole_groups
+from omen.pipeline.progress import announce_step
+from omen.pipeline.reading import read_workload_tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-PER_TOPIC = ("ring-pt", "cycle-pt", "harary-pt")
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def design_per_topic(interests: DataFrame, algorithm: str, options: Mapping[str, Any] | None = None) -> DataFrame:
     """(u, v): the links, each once, u < v; in no order."""
-    if algorithm not in PER_TOPIC:
-        raise InvalidInput(f"{algorithm} is not built on Spark: {', '.join(PER_TOPIC)} are, the rest on one machine")
+    require_per_topic(algorithm)
     resolved = resolve_options(ALGORITHMS[algorithm], options or {})
     node_type = interests.schema["node"].dataType
     rows = interests.select("topic", F.col("node").alias("u"), F.lit(None).cast(node_type).alias("v"))
     by_topic = rows.repartition("topic").sortWithinPartitions("topic")
     schema = StructType([StructField("u", node_type), StructField("v", node_type)])
     return by_topic.mapInArrow(_Builder(algorithm, dict(resolved)), schema).dropDuplicates()
+
+
+def design_workload(
+    spark: SparkSession, workload: str, algorithm: str, options: Mapping[str, Any], out: str
+) -> tuple[Evaluation, float]:
+    """Build the overlay of a workload into the folder `out`, and judge it; also the seconds the building took."""
+    tables = read_workload_tables(spark, workload)
+    announce_step(f"designing with {algorithm}")
+    links = design_per_topic(tables.interests, algorithm, options)
+    started = time.perf_counter()
+    write_folder(links, out, ("u", "v"))
+    seconds = time.perf_counter() - started
+    return evaluate_overlay(spark, workload, out), seconds
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,15 @@ class Synthesis:
         """How many subscriptions are to be expected."""
         return self.nodes * mean_size(self.sizes)
 
+    @property
+    def is_large(self) -> bool:
+        """Whether Spark makes it faster than one machine does."""
+        return self.expected_rows >= SPARK_FROM_ROWS
+
+    def check(self) -> None:
+        """Refuse what cannot be drawn."""
+        check_synthesis(self.nodes, self.topics, self.sizes, self.seed)
+
 
 def mean_size(sizes: Sizes) -> float:
     """Topics a node wants, on average."""

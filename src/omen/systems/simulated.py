@@ -21,7 +21,7 @@ from omen.sim.population import Population
 from omen.sim.world import Heard, Network, World
 from omen.systems import design_overlay
 from omen.systems.system import Outcome
-from omen.systems.worlds import load_world, save_world, topics_by_node
+from omen.systems.worlds import load_world, save_world
 
 NOT_COUNTED = (*FAILURE_DETECTION, *AUDIT)  # failure detection and audit, which are counted apart (omen 6.8)
 PATIENCE = 120 * SECOND
@@ -59,7 +59,7 @@ class SimulatedSystem:
         options: Mapping[str, Any],
         global_view: bool = False,
     ) -> None:
-        self._topics = topics_by_node(workload)
+        self._topics = workload.topics_by_node()
         self._gap_rounds = int(options["gap_rounds"])
         self._config = Config(
             resilience=options["resilience"],

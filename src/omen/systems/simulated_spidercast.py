@@ -18,7 +18,7 @@ from omen.sim.spiders import Spiders
 from omen.sim.world import Network, World
 from omen.systems import design_overlay
 from omen.systems.system import Outcome
-from omen.systems.worlds import load_world, save_world, topics_by_node
+from omen.systems.worlds import load_world, save_world
 
 PATIENCE = 60 * SECOND
 WATCHING = (Heartbeat.__name__,)
@@ -34,7 +34,7 @@ class SpiderSystem:
     """
 
     def __init__(self, interests: Interests, overlay: Overlay, workload: Interests, options: Mapping[str, Any]) -> None:
-        self._topics = topics_by_node(workload)
+        self._topics = workload.topics_by_node()
         self._gap = int(options["gap_rounds"]) * SECOND
         config = SpiderConfig(coverage(options["kg"], options["kr"]), adaptive=bool(options["adaptive"]))
         self.world = World(options["seed"], Network(latency=uniform(500, 2_000), detection=uniform(20_000, 100_000)))

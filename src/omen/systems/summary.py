@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from omen.churn import Crash, Join, Leave, Resubscribe
 from omen.systems.replay import NO_COUNT, Replayed
+from omen.tables import event_word
 
 KINDS = {"join": (Join,), "leave": (Leave, Crash), "resubscribe": (Resubscribe,)}
 
@@ -32,6 +34,16 @@ def summarise(replayed: Replayed) -> dict[str, Any]:
         "topic_connected": replayed.topic_connected,
         "instants_broken": len(replayed.splits),
         "repairs": {kind: found for kind in KINDS if (found := _of_kind(replayed, kind))},
+    }
+
+
+def columns_of(replayed: Replayed, seqs: Sequence[int]) -> dict[str, Any]:
+    """The columns of the table replay; `seqs` are those of the trace, by position."""
+    return {
+        "seq": [seqs[position] for position in replayed.positions],
+        "event": [event_word(event) for event in replayed.events],
+        "node": [event.node for event in replayed.events],
+        **replayed.columns,
     }
 
 

@@ -1,4 +1,4 @@
-"""What the systems in the simulator have in common: topics of nodes that come back, and a whole world as bytes."""
+"""A system in the simulator as bytes, its whole world included, and back."""
 
 from __future__ import annotations
 
@@ -6,16 +6,8 @@ import pickle
 from typing import Any, TypeVar
 
 from omen.errors import InvalidInput
-from omen.interests import Interests, Label
 
 System = TypeVar("System")
-
-
-def topics_by_node(workload: Interests) -> dict[Label, list[Label]]:
-    """Where nodes that come without a list have their topics from."""
-    return {
-        label: workload.topics[workload.topics_of(code)].tolist() for code, label in enumerate(workload.nodes.tolist())
-    }
 
 
 def save_world(system: Any) -> bytes:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from omen.workloads.churning import Distribution, lifetimes, origin, random_rounds
 from omen.workloads.specs import Popularity, Sizes
-from omen.workloads.synthetic import generate_interests, generate_rows
+from omen.workloads.synthetic import generate_interests, generate_named_interests, generate_rows
 
 if TYPE_CHECKING:
-    from omen.workloads.importing import Imported, import_subscriptions
+    from omen.workloads.importing import Imported, import_subscriptions, require_few_rejected
 
 __all__ = [
     "Distribution",
@@ -17,17 +17,19 @@ __all__ = [
     "Popularity",
     "Sizes",
     "generate_interests",
+    "generate_named_interests",
     "generate_rows",
     "import_subscriptions",
     "lifetimes",
     "origin",
     "random_rounds",
+    "require_few_rejected",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Reading tables loads Arrow, which whoever only draws workloads does without: live nodes are forked from those."""
-    if name not in ("Imported", "import_subscriptions"):
+    """Reading tables loads Arrow. A process that only draws workloads does without: live nodes are forked from one."""
+    if name not in ("Imported", "import_subscriptions", "require_few_rejected"):
         raise AttributeError(f"module 'omen.workloads' has no attribute {name!r}")
     from omen.workloads import importing
 

@@ -57,6 +57,17 @@ def import_subscriptions(
     return imported
 
 
+def require_few_rejected(imported: Imported, path: str | Path, most: int | None) -> None:
+    """Stop where more rows are bad than the caller accepts; None accepts any number."""
+    rejected = len(imported.rejected)
+    if most is not None and rejected > most:
+        first = imported.rejected[0]
+        raise InvalidTable(
+            f"{path}: {rejected} of {imported.rows} rows are bad, more than the {most} of --max-rejected;"
+            f" the first is row {first.row} of {first.source_file}: {first.reason}"
+        )
+
+
 def _import_table(path: str | Path, node_column: str, topic_column: str) -> Imported:
     columns, rejected = read_accepting(path, (node_column, topic_column))
     nodes, topics = columns[node_column], columns[topic_column]

@@ -7,6 +7,7 @@ nodes, drawn by key, so that a workload has the same profile wherever it is made
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,6 +123,17 @@ class Profile:
     @property
     def nodes_without_topics(self) -> int:
         return dict(self.sizes.histogram).get(0, 0)
+
+    def distributions(self) -> dict[str, Sequence[Any]]:
+        """Both distributions as columns of one table: what, value, how many, and the share of as many or more."""
+        rows = [
+            (what, value, count, share)
+            for what, distribution in (("sizes", self.sizes), ("popularity", self.popularity))
+            for (value, count), (_, share) in zip(distribution.histogram, distribution.ccdf(), strict=True)
+        ]
+        names = ("distribution", "value", "count", "share_at_least")
+        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+        return dict(zip(names, columns, strict=True))
 
     def as_dict(self) -> dict[str, Any]:
         """One object, ready for JSON."""

@@ -94,6 +94,14 @@ def generate_interests(
     )
 
 
+def generate_named_interests(
+    nodes: int, topics: int, popularity: Popularity | str, sizes: Sizes | str | int, seed: int = 0
+) -> Interests:
+    """As `generate_interests`, with the nodes named n0, n1, ... and the topics t0, t1, ...: for live clusters."""
+    drawn = generate_interests(nodes, topics, popularity, sizes, seed)
+    return Interests.from_pairs([(f"n{node}", f"t{topic}") for node, topic in drawn.pairs()])
+
+
 def _check_topics(topics: int, sizes: Sizes) -> None:
     if sizes.largest > topics:
         raise InvalidInput(f"sizes {sizes}: a node cannot want {sizes.largest} of only {topics} topics")
