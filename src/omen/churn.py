@@ -1,4 +1,4 @@
-"""What happens to a population of nodes: they join, leave, crash and change their minds."""
+"""What happens to a population of nodes: they join, leave, crash and change their topics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from omen.interests import Label
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A node comes. `topics` None: those it has in the workload's interests."""
+    """A node joins. `topics` None: those it has in the workload's interests."""
 
     time_s: float
     node: Label
@@ -20,7 +20,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A node says good-bye and goes."""
+    """A node leaves in good order."""
 
     time_s: float
     node: Label
@@ -28,7 +28,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A node goes without a word."""
+    """A node ends without a word."""
 
     time_s: float
     node: Label

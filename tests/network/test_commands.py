@@ -74,7 +74,7 @@ def test_publishing_to_nobody_is_told(seed_node: tuple[subprocess.Popen[str], st
     lonely = start("pub", "no such topic", "hello", "--join", address)
     out, err = lonely.communicate(timeout=PATIENCE_S)
     assert lonely.returncode == 1
-    assert (out, err) == ("", "nobody else in the cluster wants 'no such topic': what was said reached no one\n")
+    assert (out, err) == ("", "no other node in the cluster wants 'no such topic': the publication reached none\n")
 
 
 def test_a_node_leaves_in_good_order_on_sigterm_and_logs_json(seed_node: tuple[subprocess.Popen[str], str]) -> None:

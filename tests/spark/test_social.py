@@ -120,7 +120,7 @@ def test_another_user_is_drawn_where_the_walk_runs_dry(spark: SparkSession) -> N
     assert len(users_in(sample_users(frame, 13, seed=1, seeds=3))) == 13
     with pytest.raises(InvalidInput, match="--nodes 21 is more than its 20 users"):
         sample_users(frame, 21, seed=1)
-    with pytest.raises(InvalidInput, match="more than its 10 users that follow somebody"):
+    with pytest.raises(InvalidInput, match="more than its 10 users that follow another"):
         sample_users(frame, 11, seed=1, subscribers_only=True)
 
 

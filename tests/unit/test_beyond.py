@@ -60,9 +60,9 @@ def test_meshes_cost_more_links_than_overlays_that_survive_as_much(drawings: dic
     assert apart.y == (30, 60)
 
 
-def test_mending_is_timed_next_to_building_anew_at_every_size(drawings: dict[str, Drawing]) -> None:
+def test_repair_is_timed_next_to_building_anew_at_every_size(drawings: dict[str, Drawing]) -> None:
     panel = drawings["beyond-growth"].panels[0]
-    assert {line.label for line in panel.lines} == {"a join mended", "a leave mended", "built anew"}
+    assert {line.label for line in panel.lines} == {"a join repaired", "a leave repaired", "built anew"}
     assert all(line.x == (200, 400) and min(line.y) > 0 for line in panel.lines)
 
 

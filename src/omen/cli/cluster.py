@@ -1,4 +1,4 @@
-"""omen cluster: a live cluster on this machine, a process a node."""
+"""omen cluster: a live cluster on this machine, a process per node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "cluster",
         help="a live cluster on this machine: up, kill, start, down",
-        description="A live cluster on this machine, a process a node, connected over loopback.",
+        description="A live cluster on this machine, a process per node, connected over loopback.",
         epilog=EPILOG,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True, title="actions")
@@ -39,7 +39,7 @@ def add_parser(commands: Any) -> None:
     for name, handler, text in (
         ("kill", kill, "kill nodes as a crash would, without a word to the others"),
         ("stop", stop, "ask nodes to leave in good order"),
-        ("start", start, "bring a node that is gone back, through those that live"),
+        ("start", start, "start a node again that crashed or left; it joins through a live one"),
     ):
         example = f"example:\n  omen cluster {name} n3\n"
         action = actions.add_parser(name, help=text, description=text.capitalize() + ".", epilog=example)
@@ -62,7 +62,7 @@ def _add_up(actions: Any) -> None:
         epilog=EPILOG,
     )
     parser.add_argument("--nodes", metavar="N", type=at_least(1), help="how many (all of the workload; without one 20)")
-    parser.add_argument("--workload", metavar="W", help=f"who wants what (drawn: {TOPICS} topics, {SIZES} a node)")
+    parser.add_argument("--workload", metavar="W", help=f"who wants what (drawn: {TOPICS} topics, {SIZES} per node)")
     parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=7, help="of a drawn workload (7)")
     parser.add_argument("--algorithm", metavar="A", default="low-oda", help="of the overlay to begin with (low-oda)")
     parser.add_argument("--grow", action="store_true", help="no overlay to begin with: all join the first node")

@@ -16,7 +16,7 @@ example:
   omen keys secret
   omen keys show keys/n1.pem
 
-Keep keys/ca.key away from the nodes: whoever has it decides who is a member.
+Keep keys/ca.key away from the nodes: its owner decides who is a member.
 """
 
 

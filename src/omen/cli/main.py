@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OmenError as error:
         return _refuse(str(error))
     except BrokenPipeError:
-        # Whoever read our output has left; keep the interpreter from complaining when it closes the stream.
+        # The reader of our output has left; keep the interpreter from complaining when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except OSError as error:

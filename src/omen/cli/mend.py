@@ -1,4 +1,4 @@
-"""omen mend: a node left, joined or changed its mind; which links now?"""
+"""omen mend: a node left, joined or changed its topics; which links now?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ example:
   omen mend --workload w --overlay o.parquet --leave 17 --leave 23
   omen mend --workload w --overlay o.parquet --join 4711 --topics new.csv --apply --out w2
 
-All nodes of the workload are taken to be there, but for those that join. What is named happens together. Make the new
+All nodes of the workload count as present, but for those that join. What is named happens together. Make the new
 links before you drop others.
 """
 
@@ -36,8 +36,8 @@ def add_parser(commands: Any) -> None:
     add_workload(parser)
     parser.add_argument("--overlay", metavar="O", required=True, help="table of the links there are: u, v")
     for action, text in (
-        ("leave", "this node is gone, or goes"),
-        ("join", "this node comes: its topics are in --topics, or else in the workload"),
+        ("leave", "this node left, crashed or will leave"),
+        ("join", "this node joins: its topics are in --topics, or else in the workload"),
         ("resubscribe", "this node's topics become those in --topics"),
     ):
         parser.add_argument(f"--{action}", metavar="NODE", action="append", default=[], help=f"{text}; may be repeated")

@@ -29,8 +29,8 @@ PUB_EPILOG = """\
 example:
   omen pub prices "tea 3.20" --join 127.0.0.1:7070
 
-exit codes: 0 a neighbour holds it, 1 nobody wanted the topic or held it in time, 2 bad input, 130 SIGTERM or Ctrl-C: it
-left in good order, and what was said until then may be held or not
+exit codes: 0 a neighbour holds it, 1 no node wanted the topic or held it in time, 2 bad input, 130 SIGTERM or Ctrl-C:
+it left in good order, and what was said until then may be held or not
 """
 SUB_EPILOG = """\
 example:
@@ -165,7 +165,7 @@ def publish(arguments: argparse.Namespace) -> int:
         facts = {"topic": arguments.topic, "published": len(published.sequences)}
         print_json({**facts, "wanted": published.wanted, "held": published.held})
     elif not published.held and not published.wanted:
-        say(f"nobody else in the cluster wants {arguments.topic!r}: what was said reached no one")
+        say(f"no other node in the cluster wants {arguments.topic!r}: the publication reached none")
     elif not published.held:
         say(f"no neighbour held it within {arguments.patience:g} s: it may be lost; --patience waits longer")
     return 0 if published.held else 1

@@ -16,7 +16,7 @@ EPILOG = """\
 example:
   omen replay --workload w --churn c.parquet --system shadow --verify every --out r
 
-R is a workload folder with the tables replay (a row an event) and overlay in it. A replay that was killed goes on
+R is a workload folder with the tables replay (a row per event) and overlay in it. A replay that was killed goes on
 where it was when the same command is given again.
 
 exit codes: 0 done, 1 the judge found a topic split, 2 bad input

@@ -136,4 +136,4 @@ def _print_outcome(name: str, outcome: Outcome) -> None:
             )
             for repair in outcome.repairs
         ]
-        print_table(("mended at", "event", "of", "by", "new links"), rows)
+        print_table(("repaired at", "event", "of", "by", "new links"), rows)

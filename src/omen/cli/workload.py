@@ -76,7 +76,7 @@ def _add_import(kinds: Any) -> None:
         "--format",
         choices=("table", "adjacency"),
         default="table",
-        help="table: a row a subscription; adjacency: line n holds the number of topics of node n, then them (table)",
+        help="table: a row per subscription; adjacency: line n holds the number of topics of node n, then them (table)",
     )
     parser.add_argument("--node-column", metavar="C", default="node", help="column of the node (node)")
     parser.add_argument("--topic-column", metavar="C", default="topic", help="column of the topic (topic)")

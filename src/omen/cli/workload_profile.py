@@ -100,7 +100,7 @@ def _print_profile(found: Profile) -> None:
         ]
     )
     print()
-    summaries = {"topics a node": found.sizes.summary(), "subscribers a topic": found.popularity.summary()}
+    summaries = {"topics per node": found.sizes.summary(), "subscribers per topic": found.popularity.summary()}
     columns = ("minimum", "median", "mean", "p99", "maximum")
     print_table(("", *columns), [(name, *(values[column] for column in columns)) for name, values in summaries.items()])
     if found.largest_topics:

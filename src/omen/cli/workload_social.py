@@ -42,7 +42,7 @@ def add_social(kinds: Any) -> None:
         default="first",
         help="the column of the follower; the Twitter 2010 file has it second (first)",
     )
-    parser.add_argument("--subscribers-only", action="store_true", help="walk only users that follow somebody")
+    parser.add_argument("--subscribers-only", action="store_true", help="walk only users that follow another")
     parser.add_argument("--nodes", metavar="N", type=at_least(1), required=True, help="how many users to sample")
     parser.add_argument("--seeds", metavar="K", type=at_least(1), default=5, help="users to start from (5)")
     parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=0, help="of the random choices (0)")

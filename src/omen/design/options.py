@@ -1,4 +1,4 @@
-"""What an algorithm is, to those who call it by name, and what it may be told.
+"""What an algorithm is, to a caller who knows its name, and what it may be told.
 
 Light on purpose: the command line reads the declarations without loading numpy or a kernel.
 """

@@ -40,7 +40,7 @@ def _lightest(
     """Alg. 12, lines 8, 9, 13 and 14: the subscriber of least weight; all candidates' weights sink by as much.
 
     marks[u] is `base` where weights[u] belongs to this cover, above it where u is the node itself or was chosen. A
-    node whose weight came down to zero stays a candidate, where the paper's line 8 would drop it and find nobody.
+    node whose weight came down to zero stays a candidate, where the paper's line 8 would drop it and find no node.
     """
     _, _, member_spans, member_pool, link_spans, _, _, order = graph
     start, length = member_spans[topic, 0], member_spans[topic, 1]
@@ -142,7 +142,7 @@ def choose_backups(
 ) -> Codes:
     """The backups of a node: the union of `covers` disjoint covers of its topics, as far as there are subscribers.
 
-    A topic nobody else is left to cover is given up, so that each topic ends up covered `covers` times or by all its
+    A topic that no other node can cover is given up, so that each topic ends up covered `covers` times or by all its
     other subscribers. Cost: PD by weight reads the subscribers of the topics drawn, the others those of all topics of
     the node.
     """

@@ -22,7 +22,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-COLD_SECONDS = 45  # all kernels on two cores of 2020s hardware; said to whoever has to wait for it
+COLD_SECONDS = 45  # all kernels on two cores of 2020s hardware; said to a user who has to wait for it
 
 _HERE = Path(__file__).parent
 _IMPORT = re.compile(rb"^\s*from omen\.kernels(?:\.(\w+) import| import (\([^)]*\)|.+))", re.MULTILINE)
@@ -48,7 +48,7 @@ def compiled(signature: str | None = None) -> Callable[[Kernel], Kernel]:
 
 
 def announce(line: str | None) -> None:
-    """Say once in a process, on stderr, that somebody has to wait for the compiler. None: somebody was told already."""
+    """Say once in a process, on stderr, that the compiler takes a while. None: the user was told already."""
     global _told
     if not _told and line is not None:
         print(f"omen: {line}", file=sys.stderr, flush=True)

@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 @compiled()
 def rows_of(components: Components, degrees: npt.NDArray[np.int32], cache_length: int) -> Rows:
-    """Rows that know no more than how many topics each node shares with anybody beyond it."""
+    """Rows that know no more than how many topics each node shares with any node beyond it."""
     nodes = degrees.size
     length = max(1, min(cache_length, nodes))
     blocks = (nodes + _BLOCK - 1) // _BLOCK

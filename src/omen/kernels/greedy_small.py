@@ -39,7 +39,7 @@ def small_links(
     max_degree: Whole,
     rho: float,
 ) -> Codes:
-    """Count all pairs, then count down those a merge brings together: O(nodes**2) a link, no more set up than that."""
+    """Count all pairs, then count down those a merge brings together: O(nodes**2) per link, no other set-up."""
     nodes = degrees.size
     label = labels.copy()
     degree = degrees.copy()

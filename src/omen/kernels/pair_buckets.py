@@ -1,6 +1,6 @@
 """Pairs of numbers spread over buckets by a hash, and those of a bucket merged where equal.
 
-Equal pairs meet in one bucket, so buckets can be merged apart from each other, in any order, by anybody.
+Equal pairs meet in one bucket, so buckets can be merged apart from each other, in any order, in any process.
 """
 
 from __future__ import annotations

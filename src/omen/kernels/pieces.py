@@ -38,8 +38,8 @@ def search_pieces(
 ) -> tuple[int, int]:
     """Breadth-first searches in G_t from all seeds in turn, until one unfinished group remains: the rest belongs to it.
 
-    Seeds are distinct subscribers of the topic, one at least in each piece of G_t. Returns (pieces, group of whoever
-    was not reached). A reached node w has marks[w] = clock[0] + its seed; root_of(parent, seed) is its group. The
+    Seeds are distinct subscribers of the topic, one at least in each piece of G_t. Returns (pieces, group of the nodes
+    not reached). A reached node w has marks[w] = clock[0] + its seed; root_of(parent, seed) is its group. The
     caller advances the clock by the number of seeds when it has read the marks. `ends` is scratch, three places for
     each seed. Cost: what the smaller pieces hold and as much again of the largest, or, where the topic did not split,
     the balls around the seeds up to where they meet.

@@ -16,7 +16,7 @@ def link_needs(graph: Graph, scratch: Scratch, node: int, neighbours: Codes) -> 
     """For each of these neighbours, the number of topics that would split without its link to the node; 0: redundant.
 
     The link is taken out, and for each topic both ends share two searches go out from them until they meet or one is
-    done. Afterwards it is put back. Cost: what the searches touch, some tens of nodes a topic.
+    done. Afterwards it is put back. Cost: what the searches touch, some tens of nodes per topic.
     """
     topic_spans, topic_pool, _, _, link_spans, link_pool, bits, _ = graph
     clock, marks, _, queue, _ = scratch

@@ -1,4 +1,4 @@
-"""What churn asks for: the instance that mends what a loss split, for the engine, and the links of a newcomer."""
+"""What churn asks for: the engine's instance to repair what a loss split, and the links of a newcomer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _subscribers_among(graph: Graph, topic: int, among: Codes, everyone: bool) -
 
 @compiled()
 def _keep_near(seeds: Codes, inside: Codes, labels: Codes, base: int, marks: Int64s, near: Codes) -> Codes:
-    """Leave out who is in a piece without a former neighbour (seed); all, where that leaves a single piece."""
+    """Leave out nodes in a piece without a former neighbour (seed); all, where that leaves a single piece."""
     kept = pieces = 0
     for seed in range(seeds.size):
         near[seed] = labels[marks[seeds[seed]] - base]
@@ -168,8 +168,8 @@ def split_instance(
 ) -> tuple[Codes, Codes, Int64s, Codes, Int64s, Codes, Codes, Codes, int]:
     """The shadow set of a loss, and what the greedy engine needs to connect the topics that it split.
 
-    (Chen, Jacobsen, Vitenberg, Algs. 4 and 7.) The lost nodes are gone from the rows already. `former`: who was
-    linked to a lost node; `helpers`: backups; S is their union, `everyone` makes it all nodes. `lost_topics` ascend.
+    (Chen, Jacobsen, Vitenberg, Algs. 4 and 7.) The lost nodes are gone from the rows already. `former`: nodes
+    linked to a lost one; `helpers`: backups; S is their union, `everyone` makes it all nodes. `lost_topics` ascend.
     The maximum degree is that of S (OF_SHADOW), or that given. Every piece of G_t holds a former neighbour, so S
     meets every piece, and once the members of S are connected in t, so is t, whatever `components` says: HALO and
     LITERAL see finer pieces than there are and may ask for links that EXACT does not. HALO_NEAR connects only what it

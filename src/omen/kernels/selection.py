@@ -15,7 +15,7 @@ from omen.kernels.rows import POOL, SPANS, TAIL, Pool, Spans, Tail, append, make
 
 Codes = npt.NDArray[np.int32]
 
-EVERYBODY = np.uint64(0xFFFFFFFFFFFFFFFF)
+ALL_NODES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BARRED = -(1 << 30)
 _CHOOSER = f"int64({SPANS}, {POOL}, {POOL}, {POOL}, {POOL}, {POOL}, uint64, uint64, uint64)"
 
@@ -53,7 +53,7 @@ def count_covered(
             if covered > 0:
                 counts[node] = covered + 1
             elif covered == 0:
-                if share == EVERYBODY or draw(np.uint64(key), np.uint64(node)) < share:
+                if share == ALL_NODES or draw(np.uint64(key), np.uint64(node)) < share:
                     counts[node] = 1
                     met[reached] = node
                     reached += 1
@@ -87,7 +87,7 @@ def next_greedy(
     share: int,
     word: int,
 ) -> int:
-    """The node that covers most of what is uncovered, `word` choosing among equals; -1 where nobody covers any of it.
+    """The node that covers most of what is uncovered, `word` choosing among equals; -1 where none covers any of it.
 
     Costs the subscribers of the uncovered topics. `counts` is zero before and after; `met` is scratch.
     """
@@ -103,7 +103,7 @@ def next_greedy(
         if covered == best:
             met[ties] = node
             ties += 1
-    forget_counts(spans, pool, uncovered[:0] if share == EVERYBODY else uncovered, excluded, counts, met[:0])
+    forget_counts(spans, pool, uncovered[:0] if share == ALL_NODES else uncovered, excluded, counts, met[:0])
     return met[np.int64(word % np.uint64(ties))] if ties else -1
 
 
@@ -119,7 +119,7 @@ def next_random(
     share: int,
     word: int,
 ) -> int:
-    """Anybody who covers some of what is uncovered, `word` choosing; -1 where nobody does. Else as `next_greedy`."""
+    """Any node that covers some of what is uncovered, `word` choosing; -1 where none does. Else as `next_greedy`."""
     reached = count_covered(spans, pool, uncovered, excluded, counts, met, key, share)
-    forget_counts(spans, pool, uncovered[:0] if share == EVERYBODY else uncovered, excluded, counts, met[:reached])
+    forget_counts(spans, pool, uncovered[:0] if share == ALL_NODES else uncovered, excluded, counts, met[:reached])
     return met[np.int64(word % np.uint64(reached))] if reached else -1

@@ -1,5 +1,16 @@
 """Overlays kept alive centrally under churn: a plain dict of maintainers.
 
+    maintainers.py  what all share; naive repair (shadows, Algs. 3-4), rebuilding (omen, Table 3)
+    shadow.py       repair among former neighbours and backups (shadows, Algs. 6-12)
+    backups.py      backup sets, built and rebuilt; primaries are their inverse
+    rebalance.py    swaps that bring degrees down again; not from the papers
+    plan.py         a batch of events, checked before anything changes
+    change.py       the links made and dropped, and what it took
+    state.py        nodes, interests, links and backups in arrays that grow; rows.py and names.py hold them
+    engine.py       the greedy engine on the part of a state that an event concerns
+    choosing.py     the same engine on plain lists, for protocol nodes
+    options.py      what maintainers may be told
+
     maintainer = start_maintainer("shadow", interests, overlay, lambda_=3)
     change = maintainer.leave("ann")            # also join(node, topics), resubscribe(node, topics)
     change = maintainer.apply([Leave(0, "bob"), Crash(0, "cid"), Join(0, "dan", ("tea",))])   # handled together

@@ -16,7 +16,7 @@ class Change:
 
     The overlay afterwards is the one before without `removed` and with `added`; no link is in both. `removed` holds
     the links a leaving node took with it. `shadow` is the shadow set in label order (all events of a batch together):
-    empty for maintainers that look at everybody. Steps: `prepare_s` builds the backups of joining nodes, `links_s`
+    empty for maintainers that look at all nodes. Steps: `prepare_s` builds the backups of joining nodes, `links_s`
     finds the links (labels and greedy), `backups_s` rebuilds the backups of others, `rebalance_s` is what `rebalance`
     took.
     """

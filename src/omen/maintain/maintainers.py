@@ -55,7 +55,7 @@ class Maintainer:
     """Keeps an overlay topic-connected while nodes join, leave and change their topics.
 
     A batch is handled as one event. First all losses together: leaving nodes lose all topics, resubscribing ones
-    those they drop; links are added until every topic lost by anybody is connected again. Then gains, one node after
+    those they drop; links are added until every topic that a node lost is connected again. Then gains, one node after
     the other, in the order they came: a joining node gains all its topics. Last, links of resubscribing nodes that
     share no topic any more are dropped. Losses come first so that gains always meet connected topics; two linked
     nodes lost at once are one loss whose former neighbours are those of both, which is what makes a batch safe (see
@@ -213,7 +213,7 @@ class Maintainer:
         return enough_links(self.state) if self.budget else self.state.max_degree
 
     def _settle_losses(self, loss: Loss, plan: Plan, progress: Progress) -> None:
-        """Forget the nodes that left, and topics nobody wants."""
+        """Forget the nodes that left, and topics that no node wants."""
         for slot in loss.leaving:
             self.state.remove_node(slot)
         self.state.forget_topics(loss.topics)

@@ -12,11 +12,11 @@ from omen.maintain.engine import DegreeRule, Scope, reconnect
 from omen.maintain.state import Pairs, State
 
 WEAK_LINKS = (1, 2, 3)  # links a node gives up at once: all are tried, what saves most for each link changed is taken
-CHANGES_A_LINK = 3  # links that may change for each one saved: two dropped for one made, or better
+CHANGES_PER_LINK = 3  # links that may change for each one saved: two dropped for one made, or better
 HEAVY_LINKS = 6  # links the node of highest degree gives up at once
 RELIEF_TRIES = 4  # nodes of highest degree looked at with each repair
-CHANGES_A_DEGREE = 4  # links that may change for each one it has less
-ENOUGH = 1.6  # times the average degree: who has that many links is spared while anybody else will do
+CHANGES_PER_DEGREE = 4  # links that may change for each one it has less
+ENOUGH = 1.6  # times the average degree: a node of that many links is spared while another will do
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Swap:
 
 
 def find_saving(state: State, node: int, rho: float) -> Swap | None:
-    """A swap around one node that saves links, at most CHANGES_A_LINK changed for each; None: no such.
+    """A swap around one node that saves links, at most CHANGES_PER_LINK changed for each; None: no such.
 
     The node's links that the fewest topics need are given up, and the greedy engine connects what they held together,
     among their ends, the node's backups and all nodes two links away. Links chosen again stay as they are. Not from
@@ -58,13 +58,13 @@ def find_saving(state: State, node: int, rho: float) -> Swap | None:
         swap = _net_swap(links, weak)
         if swap.saved > 0 and (best is None or swap.changes * best.saved < best.changes * swap.saved):
             best = swap
-    return best if best is not None and best.changes <= CHANGES_A_LINK * best.saved else None
+    return best if best is not None and best.changes <= CHANGES_PER_LINK * best.saved else None
 
 
 def find_relief(state: State, node: int, rho: float) -> Swap | None:
-    """A swap that takes links from a node of high degree and gives nobody concerned as many as it had; None: no such.
+    """A swap that takes links from a node of high degree and gives no other node as many as it had; None: no such.
 
-    As `find_saving`, with everybody who wants a topic that splits, and with those that have ENOUGH links spared.
+    As `find_saving`, with every subscriber of a topic that splits, and with nodes of ENOUGH links spared.
     """
     weak = _weakest_links(state, node)[0][:HEAVY_LINKS]
     if weak.shape[0] == 0:
@@ -78,7 +78,7 @@ def find_relief(state: State, node: int, rho: float) -> Swap | None:
     swap = _net_swap(links, weak)
     fewer = swap.dropped.shape[0] - int((swap.made == node).sum())
     highest = max((state.neighbours.length(end) + 1 for end in swap.made.ravel().tolist() if end != node), default=0)
-    return swap if fewer > 0 and swap.changes <= CHANGES_A_DEGREE * fewer and highest < before else None
+    return swap if fewer > 0 and swap.changes <= CHANGES_PER_DEGREE * fewer and highest < before else None
 
 
 def enough_links(state: State) -> int:

@@ -10,7 +10,7 @@ from omen.kernels.rows import Pool, Spans
 
 
 class Rows:
-    """Growing lists of codes, one a row, in one pool (see kernels/rows.py).
+    """Growing lists of codes, one per row, in one pool (see kernels/rows.py).
 
     Kernels get `spans`, `pool` and `tail`; a kernel that finds the pool full says how far it came, `grow` is called
     and the kernel goes on from there. Memory follows what the rows hold: places left behind are reused before the

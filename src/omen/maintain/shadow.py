@@ -1,4 +1,4 @@
-"""Repair among shadows: former neighbours and backups instead of everybody."""
+"""Repair among shadows: former neighbours and backups instead of all nodes."""
 
 from __future__ import annotations
 

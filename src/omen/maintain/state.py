@@ -163,13 +163,13 @@ class State:
             members.grow(8 + 2 * int(members.spans[slots, 1].max()))
 
     def unsubscribe(self, node: int, topics: Codes) -> None:
-        """Take topics (slots) from a node. Topics nobody wants keep their slots until `forget_topics`."""
+        """Take topics (slots) from a node. Topics that no node wants keep their slots until `forget_topics`."""
         population.unsubscribe(
             self.topics_of.spans, self.topics_of.pool, self.members.spans, self.members.pool, self.bits, node, topics
         )
 
     def forget_topics(self, topics: Codes) -> None:
-        """Give up the slots of those of these topics that nobody wants."""
+        """Give up the slots of those of these topics that no node wants."""
         for topic in topics[self.members.spans[topics, 1] == 0].tolist():
             self.members.clear(topic)
             self.topics.release(topic)
@@ -198,7 +198,7 @@ class State:
         return tuple(named)
 
     def interests(self) -> Interests:
-        """The interests of the present nodes; topics nobody wants are not in it."""
+        """The interests of the present nodes; topics that no node wants are not in it."""
         nodes, topics = self.nodes.sorted_slots(), self.topics.sorted_slots()
         rank = np.full(self.topics.capacity, -1, np.int32)
         rank[topics] = np.arange(topics.size, dtype=np.int32)

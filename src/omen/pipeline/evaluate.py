@@ -109,7 +109,7 @@ def shared_links(interests: DataFrame, links: DataFrame) -> DataFrame:
 def evaluate_topics(
     interests: DataFrame, links: DataFrame, k: int = 1, diameters: bool = False, exact_up_to: int = EXACT_UP_TO
 ) -> DataFrame:
-    """A row a topic: topic, subscribers, links, components, connectivity (counted up to k) and on request its diameter.
+    """A row per topic: topic, subscribers, links, components, connectivity (counted up to k), on request its diameter.
 
     The diameter lies in diameter_low..diameter_high, equal up to `exact_up_to` subscribers; both are -1 where the topic
     is split.
@@ -122,7 +122,7 @@ def evaluate_topics(
 
 
 def evaluate_degrees(nodes: DataFrame, links: DataFrame) -> DataFrame:
-    """A row a node: node, degree, and known: whether it is among `nodes` at all."""
+    """A row per node: node, degree, and known: whether it is among `nodes` at all."""
     zero, one, known = F.lit(0).alias("degree"), F.lit(1).alias("degree"), F.lit(True).alias("known")
     ends = links.select(F.explode(F.array("u", "v")).alias("node"), one, F.lit(False).alias("known"))
     rows = nodes.select("node", zero, known).unionByName(ends)

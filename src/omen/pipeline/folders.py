@@ -1,7 +1,7 @@
 """Tables and workloads as Spark writes them, put in place in one step.
 
 On this machine's file system a folder is written aside and renamed, so that whatever stood there stays whole until the
-new one is. At other addresses (hdfs://, s3a://) Spark overwrites a table in place, as it does for everybody.
+new one is. At other addresses (hdfs://, s3a://) Spark overwrites a table in place, as it always does.
 """
 
 from __future__ import annotations

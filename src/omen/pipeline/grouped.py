@@ -2,7 +2,7 @@
 
 Rows are repartitioned and sorted by their group (a topic, a node) and handed over as Arrow batches; here they are cut
 between groups, so that one call of a kernel serves thousands of small groups or a single large one. A group has to fit
-into the memory of a worker: some 100 bytes a row.
+into the memory of a worker: some 100 bytes per row.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def shim_home(java: Path) -> Path:
     )
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if home.stat().st_uid != os.getuid():
-        raise MissingDependency(f"{home} belongs to somebody else: set TMPDIR to a folder of your own")
+        raise MissingDependency(f"{home} belongs to another user: set TMPDIR to a folder of your own")
     aside = target.with_name(f"java.{os.getpid()}")
     aside.write_text(script)
     aside.chmod(0o755)

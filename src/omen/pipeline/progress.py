@@ -47,7 +47,7 @@ def stage_progress(session: SparkSession) -> Iterator[None]:
 
 
 class _Line:
-    """One line that is written over; after `close` it stays clear, whoever is late to write it."""
+    """One line that is written over; after `close` it stays clear, even if a thread is late to write it."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()

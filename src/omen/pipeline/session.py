@@ -265,7 +265,7 @@ def _keeping_interrupts() -> Iterator[None]:
 def _interrupt_quietly() -> None:
     """Takes back pyspark's own answer to Ctrl-C, which calls the JVM amid another call.
 
-    py4j logs every call that is interrupted with all its frames: nobody who presses Ctrl-C asked for them.
+    py4j logs every call that is interrupted with all its frames: a user who presses Ctrl-C did not ask for them.
     """
 
     def interrupt(*_: object) -> None:

@@ -73,7 +73,7 @@ def _sample(read: Ingested, asked: SocialRequest, out: str) -> Sampled:
     announce_step("counting degrees")
     graph = read.pairs.persist()  # walked level by level
     degrees = sum_degrees(graph, asked.directed).persist()
-    everybody = degrees.count()
+    user_count = degrees.count()
     read.release()
     announce_step("sampling")
     users = sample_users(graph, asked.nodes, asked.seed, asked.seeds, degrees, asked.subscribers_only, asked.edges)
@@ -92,7 +92,7 @@ def _sample(read: Ingested, asked: SocialRequest, out: str) -> Sampled:
         "header": read.header,
         "duplicates": read.counts.duplicates,
         "rejected": read.counts.rejected,
-        "graph": {"users": everybody, "edges": read.counts.kept},
+        "graph": {"users": user_count, "edges": read.counts.kept},
         "distance": distance(ccdfs),
     }
     announce_step("writing")
@@ -122,7 +122,7 @@ def sample_users(
 ) -> DataFrame:
     """user: `wanted` of them, reached breadth first along (source, target) either way.
 
-    With `subscribers_only` neither walks through nor draws users that follow nobody. `degrees`, as `sum_degrees` gives
+    With `subscribers_only` neither walks through nor draws users that follow no one. `degrees`, as `sum_degrees` gives
     them, saves a pass.
     """
     if degrees is None:
@@ -131,7 +131,7 @@ def sample_users(
     everyone = everyone.select("user")
     available = everyone.count()
     if available < wanted:
-        kind = "users that follow somebody" if subscribers_only else "users"
+        kind = "users that follow another" if subscribers_only else "users"
         raise InvalidInput(f"{where}: --nodes {wanted} is more than its {available} {kind}")
     if subscribers_only:
         edges = edges.join(everyone.withColumnRenamed("user", "target"), "target", "left_semi").persist()

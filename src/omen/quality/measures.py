@@ -47,7 +47,7 @@ class PerTopicLinks:
     """What an overlay for each topic by itself would need, no link serving two topics."""
 
     links: int
-    average: float  # links a node, over all nodes
+    average: float  # links per node, over all nodes
     maximum: int
 
 

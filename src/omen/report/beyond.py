@@ -124,7 +124,7 @@ def _meshes(found: Results, scale: str) -> Drawing:
         (f"a mesh of {MESH} a topic, each with its own links", "mesh_avg_degree"),
     ):
         lines.append(line_of(label, {size: [one[column]] for size, one in drawn.items()}))
-    panel = Panel("topics a node wants", "links a node, average", tuple(lines), log_y=True)
+    panel = Panel("topics a node wants", "links per node, average", tuple(lines), log_y=True)
     caption = (
         "500 nodes, 100 topics, Zipf 0.5; k = 2: no loss of one node may cut a topic. Judged in every topic:"
         f" {_judged(cells)}. Ends of a mesh are paired at random."
@@ -141,20 +141,20 @@ def _judged(cells: Mapping[str, Mapping[int, Mapping[str, float]]]) -> str:
 
 def _growth(found: Results, scale: str) -> Drawing:
     counts = growing(scale)
-    mends: dict[str, dict[float, list[float]]] = {"a join mended": {}, "a leave mended": {}, "built anew": {}}
+    times: dict[str, dict[float, list[float]]] = {"a join repaired": {}, "a leave repaired": {}, "built anew": {}}
     for nodes in counts:
         values = found.of(growth_cell(nodes)).values
-        mends["a join mended"][nodes] = [1e3 * values["repair_s_join_mean"]]
-        mends["a leave mended"][nodes] = [1e3 * values["repair_s_leave_mean"]]
-        mends["built anew"][nodes] = [1e3 * found.of(rebuild_cell(nodes)).values["design_s"]]
-    lines = tuple(line_of(name, row) for name, row in mends.items())
-    ratio = fmean(mends["built anew"][counts[-1]]) / fmean(mends["a leave mended"][counts[-1]])
+        times["a join repaired"][nodes] = [1e3 * values["repair_s_join_mean"]]
+        times["a leave repaired"][nodes] = [1e3 * values["repair_s_leave_mean"]]
+        times["built anew"][nodes] = [1e3 * found.of(rebuild_cell(nodes)).values["design_s"]]
+    lines = tuple(line_of(name, row) for name, row in times.items())
+    ratio = fmean(times["built anew"][counts[-1]]) / fmean(times["a leave repaired"][counts[-1]])
     panel = Panel("nodes", "milliseconds", lines, log_x=True, log_y=True)
     caption = (
-        "Shadow repairs against Low-ODA from scratch, a topic for every ten nodes, ten topics a node: at"
-        f" {counts[-1]:,} nodes a leave is mended {ratio:,.0f} times as fast. Processor time, other cells running."
+        "Shadow repairs against Low-ODA from scratch, a topic for every ten nodes, ten topics per node: at"
+        f" {counts[-1]:,} nodes a leave is repaired {ratio:,.0f} times as fast. Processor time, other cells running."
     )
-    return Drawing("beyond-growth", "Mending against building anew as instances grow", caption, (panel,))
+    return Drawing("beyond-growth", "Repairing against building anew as instances grow", caption, (panel,))
 
 
 BEYOND = Beyond(make_cells, (_optimum, _meshes, _growth))

@@ -22,19 +22,19 @@ LAYOUT_STEPS = 400
 
 
 def record_run() -> dict[str, Any]:
-    """As the page's script reads it: nodes with places and topics, links, and for each node the mending of its loss."""
+    """As the page's script reads it: nodes with places and topics, links, and for each node the repair of its loss."""
     interests = generate_interests(NODES, TOPICS, POPULARITY, SIZES, seed=SEED)
     overlay = design_overlay(interests, "low-oda")
     places = lay_out(overlay)
     return {
-        "made": f"{NODES} nodes, {TOPICS} topics, {POPULARITY}, {SIZES}, seed {SEED}; Low-ODA, mended by Shadow",
+        "made": f"{NODES} nodes, {TOPICS} topics, {POPULARITY}, {SIZES}, seed {SEED}; Low-ODA, repaired by Shadow",
         "nodes": [
             {"x": round(float(x), 1), "y": round(float(y), 1), "topics": _topics(interests, node)}
             for node, (x, y) in enumerate(places)
         ],
         "topics": [int(label) for label in interests.topics.tolist()],
         "links": _links(overlay),
-        "losses": [_mending(interests, overlay, node) for node in range(NODES)],
+        "losses": [_repair(interests, overlay, node) for node in range(NODES)],
     }
 
 
@@ -46,16 +46,16 @@ def _links(overlay: Overlay) -> list[list[int]]:
     return [[int(u), int(v)] for u, v in zip(overlay.u, overlay.v, strict=True)]
 
 
-def _mending(interests: Interests, overlay: Overlay, node: int) -> dict[str, Any]:
+def _repair(interests: Interests, overlay: Overlay, node: int) -> dict[str, Any]:
     maintainer = start_maintainer("shadow", interests, overlay, seed=SEED)
     change = maintainer.leave(node)
-    mended = bool((topic_components(maintainer.interests(), maintainer.overlay()) <= 1).all())
+    connected = bool((topic_components(maintainer.interests(), maintainer.overlay()) <= 1).all())
     return {
         "shadow": sorted(int(one) for one in change.shadow),
         "added": [[int(u), int(v)] for u, v in change.added],
         "removed": [[int(u), int(v)] for u, v in change.removed],
         "microseconds": round(1e6 * change.repair_s),
-        "connected": mended,
+        "connected": connected,
     }
 
 

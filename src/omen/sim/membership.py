@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from omen.kernels.counter_random import stream_key
-from omen.kernels.selection import EVERYBODY, enroll, next_greedy, next_random, strike
+from omen.kernels.selection import ALL_NODES, enroll, next_greedy, next_random, strike
 from omen.maintain.rows import Rows
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.messages.overlay import Ref
@@ -22,7 +22,7 @@ class Membership:
 
     def __init__(self, seed: int = 0, share: float = 1.0, timed: bool = False) -> None:
         self.seed = seed
-        self.share = EVERYBODY if share >= 1.0 else np.uint64(int(share * 2.0**64))
+        self.share = ALL_NODES if share >= 1.0 else np.uint64(int(share * 2.0**64))
         self.version = 0
         self.seconds = 0.0
         self._timed = timed

@@ -152,7 +152,7 @@ def _violated(interests: Interests, overlay: Overlay) -> list[_Cut]:
     cuts = []
     for topic in np.flatnonzero(topic_components(interests, overlay) > 1).tolist():
         members = set(interests.subscribers_of(topic).tolist())
-        everybody, pieces = frozenset(members), []
+        whole, pieces = frozenset(members), []
         while members:
             piece, edge = set(), [members.pop()]
             while edge:
@@ -164,5 +164,5 @@ def _violated(interests: Interests, overlay: Overlay) -> list[_Cut]:
             pieces.append(frozenset(piece))
         cuts.append(_Cut(topic, tuple(pieces)))
         if len(pieces) > 2:
-            cuts += [_Cut(topic, (piece, everybody - piece)) for piece in pieces]
+            cuts += [_Cut(topic, (piece, whole - piece)) for piece in pieces]
     return cuts

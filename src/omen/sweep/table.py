@@ -126,7 +126,7 @@ def _result(row: Mapping[str, Any]) -> CellResult:
 
 
 def wide_columns(results: Iterable[CellResult]) -> dict[str, list[Any]]:
-    """A column a setting, option and number: what a spreadsheet or a figure wants. Sorted by setting."""
+    """A column per setting, option and number: what a spreadsheet or a figure wants. Sorted by setting."""
     rows = [flat_row(one) for one in results]
     names = dict.fromkeys(name for row in rows for name in row)
     rows.sort(key=lambda row: json.dumps([row.get(name, "") for name in names if name not in ("cell", "seconds")]))

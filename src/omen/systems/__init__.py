@@ -1,4 +1,17 @@
-"""All algorithms and systems by name, whatever room they live in, and the one call that runs an algorithm."""
+"""All algorithms and systems by name, whatever room they live in, and what runs them.
+
+system.py                the dict of systems behind one interface: maintainers, OMen, SpiderCast
+simulated.py             OMen in the simulator (omen, section 6); worlds.py saves such a world
+simulated_spidercast.py  SpiderCast in the simulator
+spidercast.py            SpiderCast and its rivals run to quiescence, as algorithms
+designing.py             an overlay designed against the clock, and its summary
+replay.py                a system driven through a trace and judged; a row per event
+summary.py               what a replay came to
+checkpoint.py            how far a replay is, kept over a kill; saving.py writes a maintainer's state
+repair.py                one batch of events repaired: `omen mend`
+
+Light on purpose: the command line reads both dicts without loading numpy or a kernel.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Repaired:
-    """The links to make and to drop, and who is there and linked when that is done."""
+    """The links to make and to drop, and the nodes and links there are when that is done."""
 
     change: Change
     interests: Interests

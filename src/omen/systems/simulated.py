@@ -1,4 +1,4 @@
-"""OMen in the simulator as a system that `replay` can drive: the nodes mend by themselves, the world is watched."""
+"""OMen in the simulator as a system that `replay` can drive: the nodes repair by themselves, the world is watched."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SimulatedSystem:
             self._handled.setdefault(heard.event, (now, 0))
 
     def apply(self, events: Sequence[Event]) -> list[Outcome]:
-        """Hand the events to the world, wait until all are mended, and say what it took."""
+        """Hand the events to the world, wait until all are repaired, and say what it took."""
         self._pass_time(events)
         started = self.world.now
         before = (self._engine.seconds, self._messages(), self._bytes())
@@ -146,25 +146,25 @@ class SimulatedSystem:
         if isinstance(event, Join):
             population.join(event.node, self._topics_of(event.node, event.topics))
             return [EventId(node, self.world.places[node].incarnation, EventKind.JOIN)]
-        life = self.world.places[node].incarnation
+        incarnation = self.world.places[node].incarnation
         if isinstance(event, Resubscribe):
             had = population.wanted(node)
             version = population.cores[node].status().me.digest.topics_version + 1
             population.resubscribe(event.node, self._topics_of(event.node, event.topics))
             wants = population.wanted(node)
             kinds = [kind for kind, topics in ((EventKind.ADD, wants - had), (EventKind.DROP, had - wants)) if topics]
-            return [EventId(node, life, kind, version) for kind in kinds]
+            return [EventId(node, incarnation, kind, version) for kind in kinds]
         if isinstance(event, Crash):
             population.crash(event.node)
         else:
             population.leave(event.node)
-        return [EventId(node, life, EventKind.LEAVE)]
+        return [EventId(node, incarnation, EventKind.LEAVE)]
 
     def _topics_of(self, label: Label, topics: Sequence[Label] | None) -> Sequence[Label]:
         return self._topics.get(label, ()) if topics is None else topics
 
     def _wait(self, expected: Sequence[EventId]) -> None:
-        """Until every event is handled, and nobody has anything left to mend, to make or to report."""
+        """Until every event is handled, and no node has anything left to repair, to make or to report."""
         limit = self.world.now + PATIENCE
         self.world.run_while(lambda: any(event not in self._handled for event in expected), limit)
         while self.population.is_busy() and self.world.now < limit:

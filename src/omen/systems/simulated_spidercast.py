@@ -93,7 +93,7 @@ class SpiderSystem:
             self.spiders.leave(event.node)
 
     def _settle(self) -> Time:
-        """Crashes are noticed before anybody can be quiet about them."""
+        """Crashes are noticed before the world can be quiet about them."""
         self.world.run_until(self.world.now + SECOND // 5)
         return self.spiders.settle(self.world.now + PATIENCE, SECOND // 5)
 

@@ -22,7 +22,7 @@ ADAPTIVE = Option(
 )
 VIEW = Option("view", float, 1.0, 0.0, 1.0, "share of the nodes that each node knows, above 0")
 X = Option("x", int, 10, 0, 100_000, "links of a node to those whose interests are most alike")
-Y = Option("y", int, 0, 0, 100_000, "links of a node to anybody")
+Y = Option("y", int, 0, 0, 100_000, "links of a node to any node")
 SEED = Option("seed", int, 0, 0, 2**63 - 1, "what everything random is drawn from")
 
 _PAPER = "Chockler, Melamed, Tock, Vitenberg: SpiderCast"
@@ -37,7 +37,7 @@ def settle_options(given: Mapping[str, Any], options: dict[str, Any]) -> dict[st
 
 
 def check_coverage(kg: int, kr: int, adaptive: int, view: float) -> None:
-    """InvalidInput where nobody would ever link to anybody, or the options contradict each other."""
+    """InvalidInput where no node would ever link to another, or the options contradict each other."""
     if not kg and not kr and not adaptive:
         raise InvalidInput("spidercast with kg 0 and kr 0 has no task that runs: one of the two must be 1 or more")
     if adaptive and kr:
@@ -49,10 +49,10 @@ def check_coverage(kg: int, kr: int, adaptive: int, view: float) -> None:
 
 
 def design_spidercast(interests: Interests, kg: int, kr: int, adaptive: int, view: float, seed: int) -> Overlay:
-    """SpiderCast with (K_g, K_r)-coverage, until nobody has anything left to do.
+    """SpiderCast with (K_g, K_r)-coverage, until no node has anything left to do.
 
     Paper: Chockler, Melamed, Tock, Vitenberg (SpiderCast), 2.3 and 3. Guarantee: none; connects all topics with high
-    probability unless interests are heavily skewed (then K_r = 1). Cost: about ten messages a link, heartbeats
+    probability unless interests are heavily skewed (then K_r = 1). Cost: about ten messages per link, heartbeats
     included; a choice reads the subscribers of the topics not yet covered. Deviations: see protocol/spidercast/task.py.
     """
     from omen.protocol.spidercast.config import SpiderConfig, coverage
@@ -62,19 +62,19 @@ def design_spidercast(interests: Interests, kg: int, kr: int, adaptive: int, vie
 
 
 def design_similarity(interests: Interests, x: int, y: int, seed: int) -> Overlay:
-    """similarity(x, y): x links to those who share most topics, y to anybody; SpiderCast's code with other choices.
+    """similarity(x, y): x links to the nodes that share most topics, y to any; SpiderCast's code with other choices.
 
     Paper: SpiderCast 3.9.1, as a rival. Guarantee: none, and topics do split. Cost: as SpiderCast.
     """
     from omen.protocol.spidercast.config import SpiderConfig, similarity
 
     if not x and not y:
-        raise InvalidInput("similarity with x 0 and y 0 links nobody: one of the two must be 1 or more")
+        raise InvalidInput("similarity with x 0 and y 0 links no nodes: one of the two must be 1 or more")
     return run_to_quiescence(interests, SpiderConfig(similarity(x, y)), 1.0, seed)
 
 
 def design_random(interests: Interests, y: int, seed: int) -> Overlay:
-    """random(y): y links to anybody; similarity(0, y). Paper: SpiderCast 3.9.1, as a rival. Guarantee: none."""
+    """random(y): y links to any node; similarity(0, y). Paper: SpiderCast 3.9.1, as a rival. Guarantee: none."""
     return design_similarity(interests, 0, y, seed)
 
 
@@ -117,7 +117,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             design_similarity,
             (X, Y, SEED),
             0,
-            "each node links to those most like it; promises nothing",
+            "each node links to the nodes most like it; promises nothing",
             _PAPER,
         ),
         Algorithm(
@@ -125,7 +125,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             design_random,
             (Option("y", int, 10, 1, 100_000, Y.help), SEED),
             0,
-            "each node links to anybody; promises nothing",
+            "each node links to random others; promises nothing",
             _PAPER,
         ),
         Algorithm(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from omen import maintain
 from omen.design.options import Option, suggest
 from omen.errors import InvalidInput
-from omen.maintain import options as mend_options
+from omen.maintain import options as maintain_options
 from omen.maintain.options import Setting, resolve
 from omen.systems import spidercast as spider_options
 
@@ -66,7 +66,7 @@ class SystemKind:
     """An entry of the dict of systems.
 
     `build(interests, overlay, workload, options)` starts one with the interests of the nodes present; `workload` is
-    where nodes that come without a list have their topics from. `restore(data, workload, options)` goes on from what
+    where nodes that join without a list have their topics from. `restore(data, workload, options)` goes on from what
     was saved. Options are resolved ones; `settle(given, resolved)` has the last word on them, where one depends on
     another.
     """
@@ -81,7 +81,7 @@ class SystemKind:
 
 
 class MaintainedSystem:
-    """A maintainer of `mend`: events of one instant are one batch, whose numbers stand with the last of them."""
+    """A maintainer: events of one instant are one batch, whose numbers stand with the last of them."""
 
     def __init__(self, maintainer: Maintainer) -> None:
         self.maintainer = maintainer
@@ -142,9 +142,9 @@ def _build_omen(
 
 
 GAP_ROUNDS = Option("gap_rounds", int, 1, 0, 1_000_000, "gossip rounds that a gap of the trace is cut to")
-SEED = replace(mend_options.SEED, help="what everything random in the simulated world is drawn from")
+SEED = replace(maintain_options.SEED, help="what everything random in the simulated world is drawn from")
 COMPONENTS = replace(
-    mend_options.COMPONENTS,
+    maintain_options.COMPONENTS,
     choices=("halo", "literal"),
     default="halo",
     help="pieces of a topic after a leave: as seen from S and those up to halo-hops around it, or within S alone",
@@ -155,18 +155,18 @@ OMEN = SystemKind(
     partial(_build_omen, False),
     _restore_omen,
     (
-        mend_options.RHO,
-        replace(mend_options.LAMBDA, default=5),
-        mend_options.BACKUPS,
+        maintain_options.RHO,
+        replace(maintain_options.LAMBDA, default=5),
+        maintain_options.BACKUPS,
         COMPONENTS,
-        Option("mend_rho", float, 10.0, 1.0, math.inf, "rho where a loss is mended; --rho is for newcomers"),
+        Option("mend_rho", float, 10.0, 1.0, math.inf, "rho where a loss is repaired; --rho is for newcomers"),
         Option("halo_hops", int, 2, 1, 16, "how far around S a halo reaches: its neighbours, their neighbours, ..."),
         Option("removals", int, 5, 0, 1000, "links inside S that may be taken down with a repair, where not needed"),
         SEED,
         Option("resilience", int, 3, 1, 64, "L: concurrent losses survived, predecessors and successors kept"),
         GAP_ROUNDS,
     ),
-    "the nodes mend by themselves, in the simulator",
+    "the nodes repair by themselves, in the simulator",
     "Chen, Vitenberg, Jacobsen 2016",
 )
 
@@ -201,7 +201,7 @@ SPIDERCAST = SystemKind(
         replace(spider_options.KR, default=1, help=f"{spider_options.KR.help}; 0 with adaptive"),
         spider_options.ADAPTIVE,
         spider_options.VIEW,
-        mend_options.RHO,
+        maintain_options.RHO,
         SEED,
         replace(GAP_ROUNDS, help="seconds that a gap of the trace is cut to"),
     ),

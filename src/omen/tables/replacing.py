@@ -63,7 +63,7 @@ def replace_folder(path: str | Path, marker: str, tables: Collection[str], fill:
 
 
 def require_replaceable(path: str | Path, marker: str) -> None:
-    """Refuse a path that `replace_folder` would: for those who want to know before a long computation."""
+    """Refuse a path that `replace_folder` would: for callers that must know before a long computation."""
     target = _real_path(path)
     with _explain(path):
         if target.exists() and not target.is_dir():

@@ -28,7 +28,7 @@ _MOST_EVENTS = 50_000_000
 
 
 def origin(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How the workload was made that replays and mends started from, by the workload.json of what came of them."""
+    """How the workload was made that replays and repairs started from, by the workload.json of what came of them."""
     while info.get("made") != "synth" and isinstance(info.get("workload"), Mapping):
         info = info["workload"]
     return info
@@ -62,7 +62,7 @@ def random_rounds(
     """A join or a leave a round, a second apart (Chen, Jacobsen, Vitenberg, VI).
 
     A join brings a new node, with interests drawn from the distribution or, where there is none, those of a random
-    node of the workload. A leave takes a random node of those present; where nobody is left, the round is a join.
+    node of the workload. A leave takes a random node of those present; where no node is left, the round is a join.
     """
     if rounds < 0:
         raise InvalidInput(f"the number of rounds must be at least 0, not {rounds}")
@@ -107,7 +107,7 @@ def lifetimes(
 ) -> Trace:
     """Nodes up and down for exponential times of these means, in seconds (SpiderCast, 3.8).
 
-    All are up at the start. A node goes by a crash, or says good-bye if `graceful`, and comes back with new
+    All are up at the start. A node crashes, or leaves if `graceful`, and joins again with new
     interests. Times are whole microseconds.
     """
     for value, what in ((mean_up, "mean up time"), (mean_down, "mean down time"), (duration, "duration")):

@@ -41,7 +41,7 @@ def import_subscriptions(
 ) -> Imported:
     """The subscriptions in a file: bad rows are set aside with a reason, doubled ones merged.
 
-    `table`: Parquet, CSV with a header or JSON lines, a row a subscription. `adjacency`: line n, counted from 0, holds
+    `table`: Parquet, CSV with a header or JSON lines, a row per subscription. `adjacency`: line n, from 0 on, holds
     the number of topics of node n, then the topics.
     """
     if format not in FORMATS:

@@ -73,7 +73,7 @@ def generate_rows(
 def generate_interests(
     nodes: int, topics: int, popularity: Popularity | str, sizes: Sizes | str | int, seed: int = 0
 ) -> Interests:
-    """The whole workload of nodes 0..nodes-1. A topic that nobody drew is not part of it, as in the table on disk."""
+    """The whole workload of nodes 0..nodes-1. A topic that no node drew is not part of it, as in the table on disk."""
     popularity = Popularity.parse(popularity) if isinstance(popularity, str) else popularity
     sizes = sizes if isinstance(sizes, Sizes) else Sizes.parse(str(sizes))
     check_synthesis(nodes, topics, sizes, seed)

@@ -19,7 +19,7 @@ NONSENSE = [
     ("spidercast", {"view": 0}, "view must be above 0"),
     ("spidercast", {"adaptive": 1, "kr": 1}, "leave kr out"),
     ("spidercast", {"adaptive": 1, "kg": 0}, "kg must be 1 or more"),
-    ("similarity", {"x": 0, "y": 0}, "links nobody"),
+    ("similarity", {"x": 0, "y": 0}, "links no nodes"),
     ("random", {"y": 0}, "from 1 to"),
 ]
 

@@ -42,7 +42,7 @@ def _degrees_by_nodes(found: Results, effort: Effort) -> Drawing:
 def _degrees_by_topics(found: Results, effort: Effort) -> Drawing:
     panels = _panels(found, effort, "topics", effort.topic_counts, "topics")
     return Drawing(
-        "ktco-fig4", "k-TCO, Fig. 4: average degree by number of topics", "800 nodes, 30 topics a node.", panels
+        "ktco-fig4", "k-TCO, Fig. 4: average degree by number of topics", "800 nodes, 30 topics per node.", panels
     )
 
 

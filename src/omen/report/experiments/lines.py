@@ -21,7 +21,7 @@ def line_of(
 
 
 def over_rounds(label: str, columns: Sequence[Sequence[float]], points: int = 100) -> Line:
-    """A column a seed, a value a round: the mean of the seeds at some of the rounds."""
+    """A column per seed, a value per round: the mean of the seeds at some of the rounds."""
     rounds = min(len(column) for column in columns)
     step = max(1, rounds // points)
     places = sorted({*range(0, rounds, step), rounds - 1})

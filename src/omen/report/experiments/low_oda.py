@@ -155,7 +155,7 @@ def _by_nodes(found: Results, effort: Effort) -> Drawing:
             for name in GREEDY
         ]
         panels.append(Panel("nodes", said, tuple(lines)))
-    caption = "Zipf 0.5, 100 topics, 10 topics a node: MinMax-ODA and Low-ODA keep the maximum low, GM the average."
+    caption = "Zipf 0.5, 100 topics, 10 topics per node: MinMax-ODA and Low-ODA keep the maximum low, GM the average."
     return Drawing("low-oda-fig1-2", "Low-ODA, Figs. 1 and 2: degrees by number of nodes", caption, tuple(panels))
 
 

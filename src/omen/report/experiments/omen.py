@@ -281,9 +281,9 @@ def messages_of_spidercast(found: Results, effort: Effort) -> Measured:
     """As everywhere, failure detection is not counted, and SpiderCast's heartbeats are that."""
     ours, theirs = (found.of(wide_cell(effort.twitter, system)) for system in ("omen", "spidercast"))
     one, two = theirs.values["messages_an_event"], ours.values["messages_an_event"]
-    ends = theirs.values["avg_degree"] * theirs.series["nodes"][-1]  # of links: one a second each way
+    ends = theirs.values["avg_degree"] * theirs.series["nodes"][-1]  # of links: one per second each way
     beats = ends * theirs.values["simulated_s"] / theirs.values["events"]
-    note = f"{one:.0f} and {two:.0f} messages an event; a heartbeat a second on each link would be {beats:.0f} more"
+    note = f"{one:.0f} and {two:.0f} messages per event; a heartbeat per second on each link would be {beats:.0f} more"
     return Measured(one / two, note)
 
 

@@ -84,7 +84,7 @@ def effort_at(scale: str, inputs: Inputs) -> Effort:
 
 
 def _told(one: WorkloadSpec, rounds: int) -> str:
-    return f"synthetic: {one.nodes} nodes, {one.topics} topics, Zipf 0.8, 10 to 60 topics a node, {rounds} rounds"
+    return f"synthetic: {one.nodes} nodes, {one.topics} topics, Zipf 0.8, 10 to 60 topics per node, {rounds} rounds"
 
 
 def replay_cell(

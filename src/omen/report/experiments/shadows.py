@@ -146,7 +146,7 @@ def workload(seed: int, popularity: str = UNIF) -> WorkloadSpec:
 
 
 def replay_cell(effort: Effort, seed: int, **variant: Value) -> Cell:
-    """Churn, and who mends it how. The case of the paper is judged after every round, variants at the end."""
+    """Churn, and how systems repair it. The case of the paper is judged after every round, variants at the end."""
     system = str(variant.pop("system", "shadow")) if variant else "shadow"
     popularity = str(variant.pop("popularity", UNIF))
     options: dict[str, Value] = {"seed": seed, **variant} if system == "shadow" else {}

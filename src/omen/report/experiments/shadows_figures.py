@@ -90,7 +90,7 @@ def _evolution(found: Results, effort: Effort) -> Drawing:
         with_fresh.append(Panel(panel.x_label, panel.y_label, (*panel.lines, fresh)))
     ends = (PaperValue("13", 13.0, 1.0), PaperValue("22", 22.0, float(effort.rounds)))
     with_fresh[0] = _with_paper(with_fresh[0], *ends)
-    caption = "Mending stays near what building anew would give, at a small part of its work."
+    caption = "Repair stays near what building anew would give, at a small part of its work."
     return Drawing("shadows-fig6", "Shadows, Fig. 6: degrees under churn by system", caption, tuple(with_fresh))
 
 

@@ -94,8 +94,9 @@ DEVIATIONS: dict[str, Deviation] = {
     "P20": Deviation(
         0,
         20,
-        "similarity(20,0) has fewer pieces the more nodes there are, and comes near one a topic; at twice SpiderCast's"
-        " degree. All others have more than one a topic at every size, and from 1,000 nodes on the more the larger.",
+        "similarity(20,0) has fewer pieces the more nodes there are, and comes near one per topic; at twice"
+        " SpiderCast's degree. All others have more than one per topic at every size, and from 1,000 nodes on the more"
+        " the larger.",
     ),
     "P19a": Deviation(
         10.0,
