@@ -14,7 +14,7 @@ from omen.protocol.config import Config
 from omen.protocol.events import SECOND, LinkPruned, NodeId, Received
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, PruneHint, Ref, ShadowQuery
-from omen.protocol.repair.links import FADING, UP, LinkState
+from omen.protocol.repair.links import LinkState
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population
@@ -68,7 +68,7 @@ def test_a_link_goes_where_another_path_exists() -> None:
     assert len(group.population.links()) == 5
     assert sum(group.pruned.values()) == 1
     assert not group.split
-    assert group.states() == {UP}
+    assert group.states() == {LinkState.UP}
 
 
 def test_a_link_stays_that_one_topic_needs() -> None:
@@ -99,7 +99,7 @@ def test_of_links_that_are_each_the_others_only_path_never_two_go(first: int, lo
     group.run(6.0)
     assert len(group.population.links()) >= 5
     assert not group.split
-    assert FADING not in group.states()
+    assert LinkState.FADING not in group.states()
 
 
 def test_a_link_that_a_coordinator_was_told_of_stays_while_it_repairs() -> None:
