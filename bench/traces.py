@@ -34,6 +34,8 @@ NOTIFICATIONS = {
     "held": "Held",
 }
 """What version 0.1.0 called a notification, and what it is called since."""
+REASONS = {"nobody there": "unreachable"}
+"""Why a message does not arrive, likewise."""
 SEVERAL_FIELDS = ("step", "handled", "audit", "deliver", "gap", "held")
 COMMANDS = ("PeerLost", "Subscribe", "Depart", "Publish", "Replay")
 
@@ -82,16 +84,12 @@ class Tracer:
         if kind == "Received":
             return f"received {what.sender} {self._bytes(what.message)}"
         if kind == "Dropped":
-            return f"dropped {what.to} {self._bytes(what.message)} {what.why}"
+            return f"dropped {what.to} {self._bytes(what.message)} {REASONS.get(what.why, what.why)}"
         if kind == "TimerFired":
             return "timer"
         if kind == "Notify":  # as version 0.1.0 had it
             detail = what.detail
-            fields = (
-                plain(detail)
-                if what.what in ("step", "handled", "audit", "deliver", "gap", "held")
-                else [plain(detail)]
-            )
+            fields = plain(detail) if what.what in SEVERAL_FIELDS else [plain(detail)]
             return f"{NOTIFICATIONS[what.what]} {fields if detail is not None else []}"
         if kind in COMMANDS or kind in NOTIFICATIONS.values():
             return f"{kind} {plain(what)}"

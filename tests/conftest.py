@@ -28,3 +28,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section("the papers' claims, measured at small sizes")
     for claim_id, paper, ours, verdict, note in found:
         terminalreporter.write_line(f"{claim_id:5} paper {paper:14} ours {ours:14} {verdict}  ({note})"[:200])
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write what comes out into tests/scripts, to be reviewed")

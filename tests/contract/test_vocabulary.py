@@ -62,7 +62,6 @@ PENDING = (
     "src/omen/protocol/dissemination/",
     "src/omen/protocol/membership/failure_detector.py",
     "src/omen/protocol/messages/publications.py",
-    "src/omen/protocol/spidercast/",
     "src/omen/report/",
     "src/omen/sim/",
     "src/omen/systems/",

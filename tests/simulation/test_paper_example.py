@@ -42,7 +42,7 @@ def test_the_example_goes_as_the_paper_tells_it_step_by_step(scenario: Scenario)
         "v11 is linked to v5",
         f"v11 repairs the loss of v10: finishing {SHADOWS}",
         "v11 has repaired the loss of v10: v5-v11, v1-v11, v5-v6",
-        "v10 hears that the loss of v10 is handled",
+        "v10 sees the loss of v10 handled",
         "v10 has left",
     ]
     assert [line for line in lines if line in steps] == steps

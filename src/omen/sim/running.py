@@ -19,7 +19,7 @@ from omen.sim.monitors import Monitors, Violation
 from omen.sim.population import Population
 from omen.sim.roles import find_role
 from omen.sim.scenario import COORDINATOR, EventSpec, Expectation, Name, Scenario, drawn_names, to_time
-from omen.sim.telling import Teller
+from omen.sim.trace import TraceWriter
 from omen.sim.world import Heard, World, generator_for
 from omen.workloads import generate_interests
 
@@ -79,8 +79,8 @@ class Run:
         places = _places(scenario)
         names: dict[NodeId, Label] = {node: name for name, node in places.items()}
         topics: dict[int, Label] = {}
-        self._teller = Teller(names, topics, write, everything) if write is not None or fingerprint else None
-        self.world = World(seed, scenario.network_model(places), self._teller)
+        self._writer = TraceWriter(names, topics, write, everything) if write is not None or fingerprint else None
+        self.world = World(seed, scenario.network_model(places), self._writer)
         self.population: Population = kind.build(self.world, scenario, dict(places.items()))
         self.population.topic_labels = topics
         self.monitors: Monitors = kind.watch(self.population, scenario.monitor_bounds())
@@ -142,7 +142,7 @@ class Run:
         outcome.processed = world.processed
         outcome.renewals = self.monitors.renewals
         outcome.refused = self.monitors.refused()
-        outcome.fingerprint = self._teller.fingerprint() if self._teller is not None else None
+        outcome.fingerprint = self._writer.fingerprint() if self._writer is not None else None
         return outcome
 
     def hold_open(self, delay: Time) -> None:
@@ -268,7 +268,7 @@ class Run:
 
 
 def run_scenario(scenario: Scenario, seed: int = 0) -> Outcome:
-    """Run a scenario without telling it."""
+    """Run a scenario without a trace."""
     return Run(scenario, seed).go()
 
 

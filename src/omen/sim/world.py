@@ -38,6 +38,8 @@ from omen.sim.latency import Latency, constant
 
 START = "start"
 NOBODY = -1
+UNREACHABLE, CUT, LOST = "unreachable", "cut off", "lost"
+"""Why a message does not arrive: its addressee has crashed or left, the network is cut between the two, bad luck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,14 +280,14 @@ class World:
         self.bytes_by[node] += size
         target = self.places.get(to)
         if target is None or not target.alive:
-            self._drop(node, to, message, "nobody there")
+            self._drop(node, to, message, UNREACHABLE)
             return
         if (self._sides and self._is_cut(node, to)) or (self._muted and (node, to) in self._muted):
-            self._drop(node, to, message, "cut off")
+            self._drop(node, to, message, CUT)
             return
         network = self.network
         if network.loss and self._random.random() < network.loss:
-            self._drop(node, to, message, "lost")
+            self._drop(node, to, message, LOST)
             return
         event = Received(node, message)
         self._schedule(network.latency(self._random, node, to), to, target.incarnation, event)
