@@ -33,7 +33,7 @@ async def serve_omen(config: NodeConfig, origin: Origin, load: Load, commands: i
         return {
             "received": driver.received["Publication"],
             "sent": driver.sent["Publication"],
-            "duplicates": broker.core.dissemination.duplicates,
+            "duplicates": broker.status().dissemination.duplicates,
             "gaps": broker.gaps,
             "behind": driver.counts["links_behind"],
             "links": 0,

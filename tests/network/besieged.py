@@ -89,7 +89,7 @@ class Traffic:
         while True:
             await asyncio.sleep(1 / rate)
             sequence = await broker.publish(TOPIC, time.monotonic_ns().to_bytes(8, "big") + bytes(self.payload - 8))
-            self.said[broker.node, broker.core.ref.incarnation] = sequence
+            self.said[broker.node, broker.status().ref.incarnation] = sequence
             self.published[broker.name] += 1
 
     async def listen(self, broker: Broker) -> None:
@@ -128,10 +128,11 @@ class Traffic:
         counts: Counter[str] = Counter()
         for broker in self.brokers:
             assert broker.guard is not None and broker.driver is not None
+            status = broker.status()
             refused.update(broker.guard.refused)
             counts.update(broker.guard.counts + broker.guard.access.denied + broker.driver.counts)
-            counts.update({f"dropped {reason}": count for reason, count in broker.core.refused.items()})
-            counts["impossible"] += broker.core.dissemination.impossible
+            counts.update({f"dropped {reason}": count for reason, count in status.refused.items()})
+            counts["impossible"] += status.dissemination.refused
         memory = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
         return {
             "up": all(broker.is_joined for broker in self.brokers),
@@ -172,7 +173,7 @@ async def hand_over(broker: Broker, count: int, seed: int) -> dict[str, Any]:
         if number % 20 == 0:
             await asyncio.sleep(0)
     failed = broker.driver.counts["core_errors"] - failures
-    return {"refusals": stranger.refusals, "failures": failed, "dropped": broker.core.refused}
+    return {"refusals": stranger.refusals, "failures": failed, "dropped": broker.status().refused}
 
 
 async def live(folder: Path, mode: str) -> None:

@@ -80,7 +80,7 @@ class Replays:
 
 @dataclass
 class Told:
-    """What was done to the cluster. `unmended`: waits for losses to be mended that were given up.
+    """What was done to the cluster. `unrepaired`: waits for losses to be repaired that were given up.
 
     `turned_away`: processes that ended before they had joined. `died`: those that ended by themselves afterwards.
     """
@@ -93,7 +93,7 @@ class Told:
     stopped_s: float = 0.0
     by_kind: dict[str, int] = field(default_factory=dict)
     longest_mend_s: float = 0.0
-    unmended: int = 0
+    unrepaired: int = 0
     turned_away: int = 0
     died: list[str] = field(default_factory=list)
 

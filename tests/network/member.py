@@ -63,7 +63,7 @@ class Member:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGUSR1, self.quiet.set)
         loop.add_signal_handler(signal.SIGQUIT, self.over.set)
-        self.write(f"I {self.broker.node} {self.broker.core.ref.incarnation} {self.broker.name}")
+        self.write(f"I {self.broker.node} {self.broker.status().ref.incarnation} {self.broker.name}")
         for topic in self.broker.topics:
             self.write(f"S {topic}")
         work = [asyncio.ensure_future(job()) for job in (self.listen, self.publish, self.change, self.flush)]
@@ -94,7 +94,7 @@ class Member:
             topic = self.random.choice(self._spoken)
             before = clock()
             sequence = await self.broker.publish(topic, payload)
-            self.write(f"P {topic} {self.broker.core.ref.incarnation} {sequence}", before)
+            self.write(f"P {topic} {self.broker.status().ref.incarnation} {sequence}", before)
 
     async def change(self) -> None:
         """Take up a topic, give up another, now and then. What a node publishes on it never gives up."""

@@ -126,10 +126,10 @@ def test_a_node_that_comes_back_under_its_name_is_taken_in_again(tmp_path: Path)
         async with Broker(config("ann", "tea")) as ann:
             bob = Broker(config("bob", "tea", join=(ann.address,), state=str(tmp_path)))
             await bob.start()
-            former = bob.core.ref.incarnation
+            former = bob.status().ref.incarnation
             await bob.abandon()
             async with Broker(config("bob", "tea", join=(ann.address,), state=str(tmp_path))) as bob:
-                assert bob.core.ref.incarnation > former
+                assert bob.status().ref.incarnation > former
                 await ann.publish("tea", b"again")
                 assert (await take(bob, 1))[0].payload == b"again"
 
@@ -171,7 +171,7 @@ def test_the_last_node_of_a_cluster_is_well() -> None:
             bob = Broker(config("bob", "tea", join=(ann.address,)))
             await bob.start()
         assert bob.is_joined
-        await until(lambda: not bob.core.ring.members)
+        await until(lambda: not bob.status().membership.ring)
         assert bob.is_joined
         await bob.stop()
 

@@ -36,7 +36,7 @@ def test_every_accepted_publication_reaches_every_lasting_subscriber_once_and_in
     assert int(changes) > 0
     told = done.stdout.splitlines()[0]
     assert "'cut nodes': " in told and "'coordinators': " in told
-    assert re.search(r"joins=[1-9]", told) and re.search(r"stops=[1-9]", told) and "unmended=0" in told
+    assert re.search(r"joins=[1-9]", told) and re.search(r"stops=[1-9]", told) and "unrepaired=0" in told
     assert re.search(r"^lost 0$", done.stdout, re.MULTILINE)
     assert re.search(r"^duplicated 0$", done.stdout, re.MULTILINE)
     assert re.search(r"^replayed 4 recordings, \d+ inputs, different 0$", done.stdout, re.MULTILINE)

@@ -82,7 +82,7 @@ def test_a_connection_that_breaks_is_made_again_and_nothing_is_lost_over_it() ->
                     await asyncio.sleep(0.001)
                 assert await collect(bob, 600) == list(range(1, 601))
                 assert ann.driver.peers.counts["broken"] >= 6
-                assert ann.core.ref.incarnation == ann.driver.peers.hello.incarnation
+                assert ann.status().ref.incarnation == ann.driver.peers.hello.incarnation
                 assert ann.driver.counts["renewed"] == bob.driver.counts["renewed"] == 0
 
     run(test())

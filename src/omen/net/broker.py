@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import assert_never
 
-from omen.errors import InvalidInput, OmenError
+from omen.errors import InvalidInput
 from omen.net.birth import Birth, Preset
 from omen.net.driver import Driver, ForApplication
 from omen.net.engine import is_compiled, load_engine, load_soon
+from omen.net.errors import NotJoined, Stopped
 from omen.net.guard import Guard
 from omen.net.hello import REVISION, Hello, Refused
 from omen.net.inbox import WINDOW, Gap, Inbox, Message
@@ -27,19 +28,15 @@ from omen.net.state import last_life, write_state
 from omen.protocol import events
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import Ref
+from omen.protocol.node import OmenNode
+from omen.protocol.status import NodeStatus
+
+__all__ = ["Broker", "NotJoined", "Origin", "Stopped"]
 
 POLL_S = 0.25
 SEED_PATIENCE = 0.2  # of the time to join: then a node that is itself among those to join through begins alone
 HOPELESS = frozenset({"cluster", "version", "stranger", "refused", "secret", "certificate", "identity", "banned"})
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
-
-
-class NotJoined(OmenError):
-    """No member of the cluster could be reached in time, or none took this node in."""
-
-
-class Stopped(OmenError):
-    """The broker is not running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +90,21 @@ class Broker:
         await self.stop()
 
     @property
-    def core(self) -> Any:
-        """The protocol node inside, to look at; None until the broker runs."""
+    def core(self) -> OmenNode | None:
+        """The protocol node inside; None until the broker runs."""
         return self.driver.core if self.driver is not None else None
+
+    def status(self) -> NodeStatus:
+        """The protocol node as it is now. Stopped: it has not begun yet."""
+        if self.driver is None:
+            raise Stopped(f"broker {self.name!r} is not running")
+        return self.driver.status()
 
     @property
     def is_joined(self) -> bool:
         """Whether this node has its place and its links; the first node of a cluster has from the beginning."""
         core = self.core
-        if core is None or core.stopped:
-            return False
-        return self._has_arrived and not core.status().is_joining
+        return self._has_arrived and core is not None and not core.stopped and not core.status().is_joining
 
     @property
     def gaps(self) -> int:
@@ -159,7 +160,7 @@ class Broker:
                 self._servers.append(await loop.create_server(lambda: self._running().peers.accept(), sock=plug))
                 is_serving = True
             patience = min(deadline, loop.time() + 3 * self.config.protocol.standby_timeout / 1e6)
-            while not self.is_joined and (loop.time() < patience or driver.core.status().membership.ring):
+            while not self.is_joined and (loop.time() < patience or driver.status().membership.ring):
                 if loop.time() >= deadline:
                     raise NotJoined(f"node {self.name!r} was not taken in within {patience_s:g} s")
                 await self._wait_for_news(POLL_S)
@@ -261,10 +262,19 @@ class Broker:
                 self._has_arrived = self._has_arrived or event.kind == "join"
                 self._news.set()
             case events.Rejoined():
-                self._has_arrived = not self.core.contacts
+                self._has_arrived = not self._running().contacts
+                self._news.set()
+            case (
+                events.RepairStageEntered()
+                | events.RepairFinished()
+                | events.PeerDeclaredFailed()
+                | events.SplitTopicsLinked()
+                | events.LinkUp()
+                | events.LinkPruned()
+            ):
                 self._news.set()
             case _:
-                self._news.set()
+                assert_never(output)
 
     async def _wait_for_news(self, at_most: float) -> None:
         self._news.clear()
@@ -297,13 +307,11 @@ class Broker:
 
     async def _link(self, keys: tuple[int, ...], timeout: float | None) -> None:
         driver = self._running()
-        before = set(driver.core.status().repairs.requests)
+        before = set(driver.status().repairs.requests)
         driver.feed(events.Subscribe(keys))
-        asked = set(driver.core.status().repairs.requests) - before
+        asked = set(driver.status().repairs.requests) - before
         async with asyncio.timeout(timeout):
-            while (
-                asked.intersection(driver.core.status().repairs.requests) or not self.is_joined
-            ) and not self._has_left:
+            while (asked.intersection(driver.status().repairs.requests) or not self.is_joined) and not self._has_left:
                 await self._wait_for_news(POLL_S)
 
     async def unsubscribe(self, *topics: str) -> None:
@@ -334,10 +342,9 @@ class Broker:
         if self._since_yield >= UNFLUSHED:
             self._since_yield = 0
             await asyncio.sleep(0)
-        driver = self._running()
-        driver.feed(events.Publish(key, content))
+        sequence = self._running().publish(key, content)
         self.published += 1
-        return int(driver.core.last_published(key))
+        return sequence
 
     async def wait_held(self, topic: str, sequence: int, timeout: float | None = None) -> bool:
         """Wait until the neighbours on this topic have all up to `sequence`; whether they did within `timeout`."""
@@ -353,8 +360,7 @@ class Broker:
 
     def has_company(self, topic: str) -> bool:
         """Whether a neighbour wants this topic too."""
-        core, key = self._running().core, self._key(topic)
-        status = core.status()
+        status, key = self._running().status(), self._key(topic)
         return any(key in status.membership.topic_sets.get(node, ()) for node in status.links)
 
     def messages(self) -> AsyncIterator[Message | Gap]:

@@ -12,6 +12,7 @@ from typing import Any, assert_never
 from omen.maintain.choosing import choose_links
 from omen.net.birth import Birth, make_core
 from omen.net.connection import Connection
+from omen.net.errors import Stopped
 from omen.net.guard import Guard
 from omen.net.hello import UNREADABLE, Hello, Refused
 from omen.net.logs import Log
@@ -27,27 +28,37 @@ from omen.protocol.events import (
     Gap,
     Held,
     Input,
+    Left,
+    LinkPruned,
     LinkReady,
     LinkSlow,
+    LinkUp,
     Multicast,
     NodeId,
     Notification,
     Notify,
     Output,
+    PeerDeclaredFailed,
     PeerLost,
+    Publish,
     Received,
     Rejoined,
     RepairFinished,
     RepairStageEntered,
+    RequestHandled,
     Send,
     SetTimer,
+    SplitTopicsLinked,
     Time,
     Timer,
     TimerFired,
+    Topic,
 )
 from omen.protocol.messages import wire
-from omen.protocol.messages.overlay import EventId
+from omen.protocol.messages.overlay import EventId, Ref
 from omen.protocol.messages.publications import OPENING, PLAIN, Publication, parse_publication
+from omen.protocol.node import OmenNode
+from omen.protocol.status import NodeStatus
 
 REPAIR_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -79,7 +90,7 @@ class Driver:
         self.log = log
         self.peers = Peers(hello, limits, self, log, guard)
         self._access = self.peers.guard.access
-        self.core: Any = None
+        self.core: OmenNode | None = None
         self.received: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
         self.bytes_received: Counter[str] = Counter()
@@ -98,19 +109,33 @@ class Driver:
     @property
     def incarnation(self) -> int | None:
         """The life the core is in."""
-        return None if self.core is None else int(self.core.ref.incarnation)
+        return None if self.core is None else self.core.ref.incarnation
+
+    @property
+    def contacts(self) -> tuple[Ref, ...]:
+        """The peers that this incarnation joins through."""
+        return self._running().contacts
+
+    def _running(self) -> OmenNode:
+        if self.core is None:
+            raise Stopped("the node has not begun yet")
+        return self.core
+
+    def status(self) -> NodeStatus:
+        """The core as it is now."""
+        return self._running().status()
 
     def now(self) -> Time:
         return int(self._loop.time() * 1e6)
 
     def start(self, birth: Birth, record: str = "") -> None:
         """Bring the core to life."""
-        self.core = make_core(birth, self._choose_links)
+        core = self.core = make_core(birth, self._choose_links)
         self._has_detector = birth.config.detector
         if record:
             self._recorder = Recorder(record, birth)
         now = self.now()
-        outputs = self.core.start(now)
+        outputs = core.start(now)
         if self._recorder is not None:
             self._recorder.note_start(now, outputs)
         self.obey(outputs)
@@ -125,11 +150,21 @@ class Driver:
     def feed(self, event: Input) -> None:
         """Tell the core, and do what follows. What it asks of the caller (InvalidInput) is the caller's to hear."""
         now = self.now()
-        outputs = self.core.handle(event, now)
+        outputs = self._running().handle(event, now)
         if self._recorder is not None:
             self._recorder.note(event, now, outputs)
         if outputs:
             self.obey(outputs)
+
+    def publish(self, topic: Topic, payload: bytes) -> int:
+        """Publish something; its sequence. InvalidInput: it is too large."""
+        now = self.now()
+        sequence, outputs = self._running().publish(topic, payload, now)
+        if self._recorder is not None:
+            self._recorder.note(Publish(topic, payload), now, outputs)
+        if outputs:
+            self.obey(outputs)
+        return sequence
 
     def _feed_safely(self, event: Input) -> None:
         """For what comes from outside: a mistake in one handler must not take the node down."""
@@ -211,10 +246,15 @@ class Driver:
                 took_s = (self.now() - begun) / 1e6 if begun is not None else 0.0
                 self.repairs.observe(took_s)
                 self.log.info("repaired", event=event.kind, links=len(links), shadow=members, took_s=round(took_s, 3))
+            case RequestHandled() | PeerDeclaredFailed() | SplitTopicsLinked() | LinkUp() | LinkPruned() | Left():
+                pass
+            case _:
+                assert_never(notification)
 
     def on_peer_frames(self, node: NodeId, data: list[bytes], connection: Connection) -> None:
         """All frames of one read."""
-        if self.core is None:
+        core = self.core
+        if core is None:
             return
         now = self.now()
         name = connection.peer.name if connection.peer is not None else ""
@@ -227,7 +267,7 @@ class Driver:
                 try:
                     publication = parse_publication(body)
                     if self._access.takes(name, publication):
-                        self._receive(node, publication, now)
+                        self._receive(core, node, publication, now)
                     elif publication.publisher == node:
                         connection.refuse(Refused(f"{name!r} may not publish on this topic", "access"))
                         break
@@ -252,9 +292,9 @@ class Driver:
         self.received[PUBLICATION] += publications
         self.bytes_received[PUBLICATION] += size
 
-    def _receive(self, node: NodeId, publication: Publication, now: Time) -> None:
+    def _receive(self, core: OmenNode, node: NodeId, publication: Publication, now: Time) -> None:
         """The short way for publications, of which there are most."""
-        outputs = self.core.receive(node, publication, now)
+        outputs = core.receive(node, publication, now)
         if self._recorder is not None:
             self._recorder.note(Received(node, publication), now, outputs)
         if outputs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from omen.net.metrics import Page
+from omen.protocol.status import DisseminationStatus
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
@@ -12,44 +13,37 @@ if TYPE_CHECKING:
 
 def health_of(broker: Broker) -> dict[str, Any]:
     """Whether the node does its work: it is in the cluster and has links for its topics."""
-    core = broker.core
-    status = "ok" if broker.is_joined else "stopped" if core is None or core.stopped else "joining"
-    busy = core is not None and core.is_busy
-    return {"status": status, "name": broker.name, "busy": busy, "losses": _open_losses(core) if busy else 0}
-
-
-def _open_losses(core: Any) -> int:
-    """Losses this node knows of that are not mended yet, as far as it knows."""
-    docket = core.coordinator.event_queue
-    events = {*docket.exe_q, *docket.standby, *core.loss_reports.open}
-    return sum(event.kind == "leave" for event in events)
+    node = None if broker.core is None else broker.core.status()
+    health = "ok" if broker.is_joined else "stopped" if node is None or node.stopped else "joining"
+    losses = 0 if node is None else sum(event.kind == "leave" for event in node.repairs.open_events)
+    return {"status": health, "name": broker.name, "busy": node is not None and node.busy, "losses": losses}
 
 
 def topology_of(broker: Broker) -> dict[str, Any]:
     """Who is around the node, by name where it is known."""
-    core = broker.core
-    if core is None:
+    if broker.core is None:
         return {"name": broker.name, "links": [], "topics": []}
+    node = broker.status()
     names = {peer.node: peer.name for peer in broker.driver.peers.table.values()} if broker.driver else {}
 
-    def name_of(node: int) -> str:
-        return names.get(node) or f"{node:016x}"
+    def name_of(place: int) -> str:
+        return names.get(place) or f"{place:016x}"
 
-    subscribers = dict.fromkeys(core.peer_table.me.topics, 0)
-    for node in core.links.up():
-        for topic in core.peer_table.topics_of(node):
+    subscribers = dict.fromkeys(node.topics, 0)
+    for neighbour in node.neighbours():
+        for topic in node.membership.topic_sets.get(neighbour, ()):
             if topic in subscribers:
                 subscribers[topic] += 1
     return {
         "name": broker.name,
         "node": f"{broker.node:016x}",
-        "incarnation": core.ref.incarnation,
+        "incarnation": node.ref.incarnation,
         "address": broker.address,
         "http": broker.http_address,
         **{key: value for key, value in health_of(broker).items() if key != "name"},
-        "predecessors": [name_of(node) for node in core.ring.get_preds()],
-        "successors": [name_of(node) for node in core.ring.get_succs()],
-        "links": [name_of(node) for node in core.links.up()],
+        "predecessors": [name_of(place) for place in node.membership.predecessors],
+        "successors": [name_of(place) for place in node.membership.successors],
+        "links": [name_of(place) for place in node.neighbours()],
         "topics": [
             {
                 "topic": broker.names.get(topic, f"{topic:016x}"),
@@ -71,29 +65,28 @@ def topology_of(broker: Broker) -> dict[str, Any]:
 def metrics_of(broker: Broker) -> str:
     """All that is counted, as Prometheus reads it."""
     page = Page()
-    driver, core = broker.driver, broker.core
-    if driver is None or core is None:
+    driver = broker.driver
+    if driver is None or driver.core is None:
         page.gauge("omen_up", "1 while the node runs", 0)
         return page.text()
-    peers = driver.peers
+    node, peers = driver.status(), driver.peers
     connections = peers.connections()
-    facts = {"name": broker.name, "cluster": broker.config.cluster, "incarnation": str(core.ref.incarnation)}
+    facts = {"name": broker.name, "cluster": broker.config.cluster, "incarnation": str(node.ref.incarnation)}
     page.info("omen_node", "who this is", facts)
     page.gauge("omen_up", "1 while the node is part of the cluster", broker.is_joined)
-    page.gauge("omen_links", "links both ends agree on", len(core.links.up()))
-    page.gauge("omen_degree", "links counted, those under way included", len(core.links.links))
-    page.gauge("omen_topics", "topics carried", len(core.peer_table.me.topics))
+    page.gauge("omen_links", "links both ends agree on", len(node.neighbours()))
+    page.gauge("omen_degree", "links counted, those under way included", len(node.links))
+    page.gauge("omen_topics", "topics carried", len(node.topics))
     page.gauge("omen_subscriptions", "topics delivered to the application", len(broker.subscribed_keys))
     page.gauge("omen_connections", "open connections", len(connections))
-    page.gauge("omen_ring_members", "nodes known around this one on the circle", len(core.ring.members))
-    split = core.audit.rendezvous.count_split()
-    page.gauge("omen_pieces_split", "topics reported to this node in several pieces now", split)
-    shadows = core.ring.get_preds()
-    ready = sum(1 for node in shadows if core.views.is_ready(node))
+    page.gauge("omen_ring_members", "nodes known around this one on the circle", len(node.membership.ring))
+    page.gauge("omen_pieces_split", "topics reported to this node in several pieces now", node.split_topics)
+    shadows = node.membership.predecessors
+    ready = sum(place in node.backup_sets and node.backup_sets[place].ready for place in shadows)
     page.gauge("omen_views", "predecessors whose loss this node would mend or watch", len(shadows))
     page.gauge("omen_views_ready", "those whose backups are ready", ready)
-    page.gauge("omen_busy", "1 while something is being mended, made or reported", core.is_busy)
-    _write_queues(page, broker)
+    page.gauge("omen_busy", "1 while something is being mended, made or reported", node.busy)
+    _write_queues(page, broker, node.dissemination)
     page.histogram("omen_repair_seconds", "from taking an event up to its being handled here", driver.repairs)
     page.histogram("omen_engine_seconds", "time in the greedy engine", driver.engine_times)
     page.counters("omen_messages_sent_total", "messages sent, by kind", "kind", driver.sent.items())
@@ -101,7 +94,7 @@ def metrics_of(broker: Broker) -> str:
     page.counters("omen_bytes_sent_total", "bytes sent, by kind", "kind", driver.bytes_sent.items())
     page.counters("omen_bytes_received_total", "bytes received, by kind", "kind", driver.bytes_received.items())
     guard = peers.guard
-    dropped = {**core.refused, "sequence": core.dissemination.impossible}
+    dropped = {**node.refused, "sequence": node.dissemination.refused}
     page.counters("omen_refused_total", "connections refused, by reason", "reason", guard.refused.items())
     page.counters("omen_denied_total", "denied by access rules, by what", "what", guard.access.denied.items())
     page.gauge("omen_half_open", "connections that have not shown who they are", len(guard.census.half_open))
@@ -112,7 +105,7 @@ def metrics_of(broker: Broker) -> str:
     return page.text()
 
 
-def _write_queues(page: Page, broker: Broker) -> None:
+def _write_queues(page: Page, broker: Broker, spread: DisseminationStatus) -> None:
     assert broker.driver is not None
     connections = broker.driver.peers.connections()
     queued = [connection.bulk_bytes + connection.urgent_bytes for connection in connections]
@@ -124,7 +117,6 @@ def _write_queues(page: Page, broker: Broker) -> None:
     page.counter("omen_delivered_total", "publications delivered to the application", broker.delivered)
     page.counter("omen_gaps_total", "gaps delivered to the application", broker.gaps)
     page.counter("omen_inbox_overflow_total", "publications the application was too slow for", broker.inbox.overflowed)
-    spread = broker.core.dissemination
     page.counter("omen_duplicates_total", "publications that had been received before, dropped", spread.duplicates)
     meaning = "how often a publisher made way for another, because a topic had too many"
     page.counter("omen_streams_parked_total", meaning, spread.parked)

@@ -236,7 +236,7 @@ class OmenNode:
                 if not (self.config.detector and self._parts.failure_detector.suspect(peer, now)):
                     self._lose(peer, incarnation)
             case events.Publish(topic, payload):
-                return self._publish(topic, payload)
+                return self._publish(topic, payload)[1]
             case events.LinkSlow(peer):
                 self._dissemination.on_slow(peer)
             case events.LinkReady(peer):
@@ -556,21 +556,26 @@ class OmenNode:
 
     # Publications
 
-    def _publish(self, topic: Topic, payload: bytes) -> Sequence[Output]:
+    def publish(self, topic: Topic, payload: bytes, now: Time) -> tuple[int, Sequence[Output]]:
+        """As `handle(Publish(...))`, with the sequence of the publication; 0: this node has stopped."""
+        if self.stopped:
+            return 0, ()
+        self._clock.now = now
+        return self._publish(topic, payload)
+
+    def _publish(self, topic: Topic, payload: bytes) -> tuple[int, Sequence[Output]]:
         """Publishing on a topic makes it part of the node's interest (spidercast 2)."""
         dissemination, now = self._dissemination, self._clock.now
         dissemination.check_payload(payload)
         if topic not in self._parts.requests.wanted:
             self._parts.requests.resubscribe((topic,), ())
             self._spread_over_links()
-            return [*self._conclude(), *dissemination.publish(topic, payload, now)]
+            before = self._conclude()
+            sequence, outputs = dissemination.publish(topic, payload, now)
+            return sequence, [*before, *outputs]
         if not dissemination.in_use:
             self._spread_over_links()
         return dissemination.publish(topic, payload, now)
-
-    def last_published(self, topic: Topic) -> int:
-        """The sequence of this node's newest publication on a topic; 0: none."""
-        return self._dissemination.last_published(topic)
 
     def _on_dissemination(self, sender: NodeId, message: Any) -> None:
         if not self._dissemination.in_use:

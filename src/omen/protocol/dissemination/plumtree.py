@@ -234,8 +234,8 @@ class Dissemination:
         if len(payload) > largest:
             raise InvalidInput(f"a publication of {len(payload)} bytes is too large: {largest} at most")
 
-    def publish(self, topic: Topic, payload: bytes, now: Time) -> Sequence[Output]:
-        """Say something on a topic that is carried; what is to be done, complete. Its number: `last_published`."""
+    def publish(self, topic: Topic, payload: bytes, now: Time) -> tuple[int, Sequence[Output]]:
+        """Publish on a topic that is carried: the sequence, and what is to be done, complete."""
         self.check_payload(payload)
         carried = self._windows.topics[topic]
         key = stream_key(topic, self._me.id, self._me.incarnation)
@@ -255,11 +255,7 @@ class Dissemination:
             self._out.put(Multicast(to, publication))
         if carried.is_wanted:
             self._out.put(Deliver(topic, self._me.id, self._me.incarnation, sequence, payload))
-        return self._out.take()
-
-    def last_published(self, topic: Topic) -> int:
-        """The sequence of this node's newest publication on a topic; 0: none."""
-        return self._numbers.last(topic)
+        return sequence, self._out.take()
 
     def receive(self, sender: NodeId, publication: Publication, now: Time) -> Sequence[Output]:
         """A publication came in; what is to be done, complete. Written for speed: one in sequence goes straight on."""

@@ -44,10 +44,6 @@ class Numbering:
         self._silence = silence
         self._latest: dict[Topic, tuple[int, Time, int]] = {}
 
-    def last(self, topic: Topic) -> int:
-        """The newest number; 0: none."""
-        return self._latest.get(topic, (0, 0, 0))[0]
-
     def take(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
         """The next number, and whether it is the first of a run."""
         before, when, life = self._latest.get(topic, (0, 0, 0))

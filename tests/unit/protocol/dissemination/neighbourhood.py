@@ -92,8 +92,9 @@ class Neighbourhood:
 
     def publish(self, node: NodeId, payload: bytes = b"x", topic: Topic = TOPIC) -> int:
         part = self.parts[node]
-        self._obey(node, part, part.publish(topic, payload, self.now))
-        return part.last_published(topic)
+        sequence, outputs = part.publish(topic, payload, self.now)
+        self._obey(node, part, outputs)
+        return sequence
 
     def behind(self, node: NodeId, peer: NodeId) -> None:
         self.parts[node].on_slow(peer)

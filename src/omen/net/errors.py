@@ -1,0 +1,13 @@
+"""What an application is told when a broker cannot do what it is asked."""
+
+from __future__ import annotations
+
+from omen.errors import OmenError
+
+
+class NotJoined(OmenError):
+    """No member of the cluster could be reached in time, or none took this node in."""
+
+
+class Stopped(OmenError):
+    """The broker is not running."""
