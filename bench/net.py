@@ -28,8 +28,8 @@ from bench.net_clients import RIVALS, serve_omen, serve_rival, server
 from bench.net_worker import Load, milliseconds_at
 from omen.interests import Interests
 from omen.net.broker import Origin
-from omen.net.forking import fork, plan_presets, preload
-from omen.net.running import run
+from omen.net.event_loop import run
+from omen.net.local.forking import fork, plan_presets, preload
 from omen.net.settings import NodeConfig
 from omen.overlay import Overlay
 from omen.quality import degree_summary, per_topic_mesh_links

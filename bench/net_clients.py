@@ -15,9 +15,9 @@ from typing import Any
 
 from bench.net_worker import Load, Worker
 from omen.net.broker import Broker, Origin
-from omen.net.connection import READ_BYTES
 from omen.net.inbox import Message
 from omen.net.settings import NodeConfig
+from omen.net.transport.connection import READ_BYTES
 
 HOST = "127.0.0.1"
 
@@ -35,7 +35,7 @@ async def serve_omen(config: NodeConfig, origin: Origin, load: Load, commands: i
             "sent": driver.sent["Publication"],
             "duplicates": broker.status().dissemination.duplicates,
             "gaps": broker.gaps,
-            "behind": driver.counts["links_behind"],
+            "behind": driver.counters.slow_consumers,
             "links": 0,
         }
 

@@ -20,10 +20,10 @@ from typing import Any
 from bench.measure import RESULTS, machine_facts
 from omen.net.broker import Broker
 from omen.net.engine import load_engine
+from omen.net.event_loop import run
 from omen.net.inbox import Message
-from omen.net.keys import make_cluster_keys, security_from
-from omen.net.running import run
-from omen.net.security import Security
+from omen.net.security.config import Security
+from omen.net.security.key_files import make_cluster_keys, security_from
 from omen.net.settings import NodeConfig
 
 NODES = ("ann", "bob", "cid")
@@ -59,7 +59,7 @@ def spend(security: dict[str, Security], payload: int, count: int) -> tuple[floa
             topics = ("t",) if brokers else ()
             brokers.append(Broker(NodeConfig(name=name, topics=topics, join=join, security=security[name])))
             await brokers[-1].start()
-        await brokers[0].take_part("t")
+        await brokers[0].carry("t")
         await _publish(brokers, bytes(payload), WARM)
         spent, begun = time.process_time(), time.perf_counter()
         await _publish(brokers, bytes(payload), count)

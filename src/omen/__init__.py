@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from omen.maintain import start_maintainer
     from omen.net.broker import Broker
     from omen.net.inbox import Gap, Message
-    from omen.net.security import Rule, Security
+    from omen.net.security.config import Rule, Security
     from omen.net.settings import NodeConfig
     from omen.overlay import Overlay
     from omen.quality import Check, check_overlay
@@ -52,9 +52,9 @@ _HOMES = {
     "OmenError": "omen.errors",
     "Overlay": "omen.overlay",
     "Resubscribe": "omen.churn",
-    "Rule": "omen.net.security",
+    "Rule": "omen.net.security.config",
     "SYSTEMS": "omen.systems",
-    "Security": "omen.net.security",
+    "Security": "omen.net.security.config",
     "Trace": "omen.churn",
     "check_overlay": "omen.quality",
     "design_overlay": "omen.systems",

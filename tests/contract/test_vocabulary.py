@@ -10,7 +10,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 SOURCES = tuple(
     path for path in sorted((ROOT / "src").rglob("*")) if path.suffix in (".py", ".toml", ".html", ".js", ".css")
 )
@@ -49,23 +48,12 @@ ALLOWED = {
 # Temporary. Remove a line as soon as its files pass; a line that no file needs any more fails below.
 PENDING = (
     "docs/dissemination.md",
-    "docs/live-runs.md",
-    "docs/live.md",
-    "docs/security.md",
-    "README.md",  # what `omen demo` prints
-    "src/omen/cli/",
-    "src/omen/kernels/",
-    "src/omen/maintain/",
-    "src/omen/net/",
-    "src/omen/pipeline/",
     "src/omen/protocol/config.py",
     "src/omen/protocol/dissemination/",
     "src/omen/protocol/membership/failure_detector.py",
     "src/omen/protocol/messages/publications.py",
     "src/omen/report/",
     "src/omen/sim/",
-    "src/omen/systems/",
-    "src/omen/workloads/",
 )
 # End of temporary.
 

@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from omen.net.credentials import Credentials
-from omen.net.handshake import Handshake
-from omen.net.hello import REVISION, Hello, Refused
 from omen.net.names import split_address
-from omen.net.security import Security
+from omen.net.security.config import Security
+from omen.net.security.credentials import Credentials
+from omen.net.security.handshake import Handshake
+from omen.net.security.hello import REVISION, Hello, Refused
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages import wire
 from omen.protocol.messages.overlay import Descriptor, Digest, LinkOk, LinkOpen, LinkSeen, Ref
@@ -147,7 +147,7 @@ def address() -> str:
 
 def other_keys(folder: Path) -> Security:
     """Certificates of an authority that the cluster does not know."""
-    from omen.net.keys import make_cluster_keys, security_from
+    from omen.net.security.key_files import make_cluster_keys, security_from
 
     make_cluster_keys(folder, "omen", ["eve-*"])
     return security_from(folder, "eve-*")

@@ -18,21 +18,21 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from omen.net import peers
 from omen.net.broker import Broker
 from omen.net.engine import load_engine
-from omen.net.hello import Hello
+from omen.net.event_loop import run
 from omen.net.inbox import Message
-from omen.net.keys import make_cluster_keys, make_secret, security_from
-from omen.net.logs import write_log
-from omen.net.running import run
-from omen.net.security import Rule, Security
+from omen.net.observe.logs import write_log
+from omen.net.security.config import Rule, Security
+from omen.net.security.hello import Hello
+from omen.net.security.key_files import make_cluster_keys, make_secret, security_from
 from omen.net.settings import LIVE, Limits, NodeConfig
+from omen.net.transport import peers
 from omen.protocol.membership.ring import place_of
 
 from .fuzz import mutate, sample_frames
@@ -127,10 +127,12 @@ class Traffic:
         refused: Counter[str] = Counter()
         counts: Counter[str] = Counter()
         for broker in self.brokers:
-            assert broker.guard is not None and broker.driver is not None
-            status = broker.status()
-            refused.update(broker.guard.refused)
-            counts.update(broker.guard.counts + broker.guard.access.denied + broker.driver.counts)
+            assert broker.driver is not None
+            status, admission = broker.status(), broker.admission
+            refused.update(admission.refused)
+            counts.update(admission.access.denied)
+            for part in (admission.counters, broker.driver.counters):
+                counts.update(asdict(part))
             counts.update({f"dropped {reason}": count for reason, count in status.refused.items()})
             counts["impossible"] += status.dissemination.refused
         memory = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
@@ -145,7 +147,7 @@ class Traffic:
             "memory_mb": memory / 1e6,
             "refused": refused,
             "counts": counts,
-            "open": sum(len(broker.guard.census) for broker in self.brokers if broker.guard),
+            "open": sum(len(broker.admission.inbound) for broker in self.brokers),
         }
 
 
@@ -157,7 +159,7 @@ class Stranger:
         self.refusals: Counter[str] = Counter()
 
     def refuse(self, refusal: Any) -> None:
-        self.refusals[refusal.why] += 1
+        self.refusals[refusal.reason] += 1
 
 
 async def hand_over(broker: Broker, count: int, seed: int) -> dict[str, Any]:
@@ -166,13 +168,13 @@ async def hand_over(broker: Broker, count: int, seed: int) -> dict[str, Any]:
     samples = list(sample_frames(draw, 10))
     stranger: Any = Stranger()
     assert broker.driver is not None
-    failures = broker.driver.counts["core_errors"]
+    failures = broker.driver.counters.core_errors
     for number in range(count):
         frame = mutate(draw.choice(samples), draw) or b"\x00"
         broker.driver.on_peer_frames(stranger.peer.node, [frame], stranger)
         if number % 20 == 0:
             await asyncio.sleep(0)
-    failed = broker.driver.counts["core_errors"] - failures
+    failed = broker.driver.counters.core_errors - failures
     return {"refusals": stranger.refusals, "failures": failed, "dropped": broker.status().refused}
 
 

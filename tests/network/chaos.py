@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from omen.interests import Interests
-from omen.net.asking import ask
-from omen.net.forking import fork, plan_presets, preload
-from omen.net.keys import make_cluster_keys, security_from
+from omen.net.local.forking import fork, plan_presets, preload
+from omen.net.observe.http_client import ask
 from omen.net.recording import replay_recording
-from omen.net.security import Security
+from omen.net.security.config import Security
+from omen.net.security.key_files import make_cluster_keys, security_from
 from omen.net.settings import LIVE, NodeConfig
 from omen.net.state import read_states
 from omen.systems import design_overlay

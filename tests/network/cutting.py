@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from omen.net.forking import fork, preload
-from omen.net.security import Security
+from omen.net.local.forking import fork, preload
+from omen.net.security.config import Security
 from omen.net.settings import LIVE, NodeConfig
 from omen.net.state import read_states
 

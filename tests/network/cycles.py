@@ -15,7 +15,7 @@ from pathlib import Path
 
 from omen.errors import OmenError
 from omen.net.broker import Broker
-from omen.net.running import run
+from omen.net.event_loop import run
 from omen.net.settings import LIVE, NodeConfig
 
 AT_ONCE, WAVE = 8, 20

@@ -22,8 +22,8 @@ from typing import Any
 
 import msgspec
 
-from omen.net.handshake import Handshake
-from omen.net.hello import UNREADABLE, Hello, Refused, check_hello, read_hello, write_hello, write_refusal
+from omen.net.security.handshake import Handshake
+from omen.net.security.hello import UNREADABLE, Hello, Refused, check_hello, read_hello, write_hello, write_refusal
 from omen.net.settings import LIVE
 from omen.protocol.events import Multicast, Publish, Received, Send
 from omen.protocol.membership.ring import place_of
@@ -107,7 +107,7 @@ def try_hello(data: bytes) -> str:
                 return "taken"
     except Refused as refusal:
         str(refusal).encode()
-        return refusal.why
+        return refusal.reason
     assert len(buffer) < 8192
     return "waits"
 
@@ -268,9 +268,10 @@ def run_atheris(campaign: Campaign, seconds: float, seed: int, corpus: Path) -> 
         if data:
             campaign.try_one(KINDS[data[0] % len(KINDS)], data[1:])
 
-    for function in (try_hello, try_frame, Handshake.take, Handshake._check_identity, Handshake._verify):
-        atheris.instrument_func(function)
-    for function in (read_hello, check_hello, wire.decode, wire.encode, publications.parse_publication):
+    of_handshake = [function for function in vars(Handshake).values() if callable(function)]
+    of_hello = [read_hello, check_hello]
+    of_frames = [wire.decode, wire.encode, publications.parse_publication]
+    for function in (try_hello, try_frame, *of_handshake, *of_hello, *of_frames):
         atheris.instrument_func(function)
     options = [f"-max_total_time={int(seconds)}", "-max_len=8192", f"-seed={seed}", "-rss_limit_mb=4096"]
     atheris.Setup([sys.argv[0], *options, str(corpus)], one)

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TextIO
 
 from omen.net.broker import Broker, Origin
+from omen.net.event_loop import run
 from omen.net.inbox import Message
-from omen.net.logs import write_log
-from omen.net.running import run
+from omen.net.observe.logs import write_log
 from omen.net.settings import NodeConfig
 
 

@@ -5,54 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from omen.errors import InvalidInput
-from omen.net.asking import fetch
 from omen.net.broker import Broker, NotJoined, Stopped
-from omen.net.hello import MAGIC, PREFACE
-from omen.net.inbox import Gap, Inbox, Message
-from omen.net.names import next_life, split_address, topic_key
+from omen.net.names import split_address
+from omen.net.observe.http_client import fetch
 from omen.net.recording import replay_recording
-from omen.net.running import run
-from omen.net.settings import LIVE, Limits, NodeConfig
+from omen.net.security.hello import MAGIC, PREFACE
+from omen.net.settings import Limits
 
-PATIENCE_S = 60.0
-PRICES_KEY = 0x7C5BFBE418588B98  # part of the wire form: nodes that compute another do not understand each other
-QUICK = replace(LIVE, gossip_period=100_000, ready_rounds=2)
-
-
-def config(name: str, *topics: str, join: tuple[str, ...] = (), **more: Any) -> NodeConfig:
-    return NodeConfig(name=name, topics=topics, join=join, protocol=QUICK, **more)
-
-
-def go(test: Coroutine[Any, Any, None]) -> None:
-    async def limited() -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            await test
-
-    run(limited())
-
-
-async def take(broker: Broker, count: int) -> list[Message]:
-    found: list[Message] = []
-    async for item in broker.messages():
-        assert isinstance(item, Message)
-        found.append(item)
-        if len(found) == count:
-            break
-    return found
-
-
-async def until(condition: Any) -> None:
-    while not condition():
-        await asyncio.sleep(0.02)
+from .brokers import PATIENCE_S, config, go, take, until
 
 
 def test_a_publication_reaches_all_subscribers_in_order_and_nobody_else() -> None:
@@ -184,7 +150,7 @@ def test_nodes_of_different_clusters_refuse_each_other() -> None:
             with pytest.raises(NotJoined, match="cluster"):
                 await Broker(config("bob", cluster="two", join=(ann.address,))).start()
             assert ann.driver is not None
-            await until(lambda: ann.driver.peers.refused["cluster"] == 1)  # type: ignore[union-attr]
+            await until(lambda: ann.admission.refused["cluster"] == 1)
 
     go(test())
 
@@ -205,10 +171,10 @@ def test_an_older_version_is_refused_with_a_line_before_anything_else_is_read() 
     go(test())
 
 
-def test_a_node_that_finds_nobody_says_so() -> None:
+def test_a_node_that_finds_no_member_says_so() -> None:
     async def test() -> None:
         lonely = config("ann", join=("127.0.0.1:1",), limits=Limits(join_timeout_s=0.5))
-        with pytest.raises(NotJoined, match=r"nobody to join at 127\.0\.0\.1:1"):
+        with pytest.raises(NotJoined, match=r"no member to join through at 127\.0\.0\.1:1"):
             await Broker(lonely).start()
         with pytest.raises(Stopped):
             await Broker(config("bob")).publish("tea", b"")
@@ -245,11 +211,27 @@ def test_pages_tell_health_topology_and_metrics() -> None:
             assert topology["successors"] == ["bob"]
             assert topology["topics"] == [{"topic": "tea", "subscribed": True, "neighbours": 1}]
             _, text = await fetch(ann.http_address, "/metrics")
-            assert "omen_links 1\n" in text
-            assert "omen_published_total 1\n" in text
+            assert 'omen_links{state="up"} 1\n' in text
+            assert "omen_publications_total 1\n" in text
             assert 'omen_messages_sent_total{kind="Publication"} 1\n' in text
-            assert 'omen_repair_seconds_bucket{le="+Inf"}' in text
+            assert 'omen_repair_duration_seconds_bucket{le="+Inf"}' in text
             assert (await fetch(ann.http_address, "/nothing"))[0] == 404
+
+    go(test())
+
+
+def test_metrics_go_by_the_conventions_and_are_all_documented() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea", http="127.0.0.1:0")) as ann:
+            _, text = await fetch(ann.http_address, "/metrics")
+        kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+        assert len(kinds) > 40
+        for name, kind in kinds.items():
+            assert (kind == "counter") == name.endswith("_total"), name
+            assert kind != "histogram" or name.endswith("_seconds"), name
+            assert name.removesuffix("_total") not in kinds.keys() - {name}, f"{name} would clash in OpenMetrics"
+        documented = (Path(__file__).parents[2] / "docs" / "live.md").read_text().partition("### Metrics")[2]
+        assert set(re.findall(r"`(omen_\w+)`", documented.partition("## On the wire")[0])) == set(kinds)
 
     go(test())
 
@@ -262,7 +244,7 @@ def test_an_answer_without_end_is_not_read_to_the_end(monkeypatch: pytest.Monkey
                     writer.write(bytes(1 << 16))
                     await writer.drain()
 
-        monkeypatch.setattr("omen.net.asking.LARGEST", 1 << 18)
+        monkeypatch.setattr("omen.net.observe.http_client.LARGEST", 1 << 18)
         async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
             host, port = server.sockets[0].getsockname()
             with pytest.raises(ConnectionError, match="more than 262144 bytes"):
@@ -273,12 +255,12 @@ def test_an_answer_without_end_is_not_read_to_the_end(monkeypatch: pytest.Monkey
 
 def test_metrics_name_no_topic_and_no_peer_however_many_there_are() -> None:
     async def series(broker: Broker) -> set[str]:
-        """All series, those split by kind or event as one: they appear as the first of each is counted."""
+        """All series, those split by kind as one: they appear as the first of each is counted."""
         _, text = await fetch(broker.http_address, "/metrics")
         lines = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
-        values = {value for line in lines for value in re.findall(r'(?:kind|event)="([^"]*)"', line)}
+        values = {value for line in lines for value in re.findall(r'kind="([^"]*)"', line)}
         assert all(re.fullmatch("[A-Za-z_]+", value) for value in values)
-        return {re.sub(r'(kind|event)="[^"]*"', r"\1", line) for line in lines}
+        return {re.sub(r'(kind)="[^"]*"', r"\1", line) for line in lines}
 
     async def test() -> None:
         async with (
@@ -322,45 +304,6 @@ def test_a_recorded_run_replayed_through_a_fresh_core_gives_the_same_outputs(tmp
     assert replayed.steps > 100
 
 
-def test_an_application_that_is_too_slow_is_told_what_it_missed() -> None:
-    async def test() -> None:
-        inbox = Inbox(Limits(inbox_messages=3))
-        for sequence in range(1, 8):
-            inbox.put(Message("tea", b"x", 5, 1, sequence))
-        inbox.close()
-        items = [item async for item in inbox.take()]
-        assert [item.sequence for item in items if isinstance(item, Message)] == [1, 2, 3]
-        assert items[3] == Gap("tea", 5, 1, 4, 7, "inbox")
-        assert inbox.overflowed == 4
-
-    go(test())
-
-
-def test_a_gap_of_a_slow_application_never_reaches_over_what_it_is_given() -> None:
-    async def test() -> None:
-        inbox = Inbox(Limits(inbox_messages=3))
-        said = [Message("tea", b"x", 5, 1, sequence) for sequence in range(1, 10)]
-        assert [inbox.put(message) for message in said[:4]] == [True, True, True, False]
-        taking = inbox.take()
-        items = [await anext(taking), await anext(taking)]
-        assert [inbox.put(message) for message in said[4:6]] == [True, False]
-        inbox.put_gap(Gap("tea", 5, 1, 7, 8, "window"))
-        inbox.put(said[8])
-        inbox.close()
-        items += [item async for item in taking]
-        assert items == [
-            *said[:3],
-            Gap("tea", 5, 1, 4, 4, "inbox"),
-            said[4],
-            Gap("tea", 5, 1, 6, 6, "inbox"),
-            Gap("tea", 5, 1, 7, 8, "window"),
-            Gap("tea", 5, 1, 9, 9, "inbox"),
-        ]
-        assert (inbox.gaps, inbox.overflowed) == (4, 3)
-
-    go(test())
-
-
 def test_what_an_application_was_too_slow_for_counts_as_a_gap_and_not_as_delivered() -> None:
     async def test() -> None:
         async with Broker(config("ann", "tea", limits=Limits(inbox_messages=3))) as ann:
@@ -369,10 +312,3 @@ def test_what_an_application_was_too_slow_for_counts_as_a_gap_and_not_as_deliver
             assert (ann.delivered, ann.gaps, ann.inbox.overflowed) == (3, 1, 2)
 
     go(test())
-
-
-def test_lives_grow_and_topics_have_the_same_key_everywhere() -> None:
-    first, second = next_life(), next_life()
-    assert second > first
-    assert next_life(after=second + 100) == second + 101
-    assert topic_key("prices") == PRICES_KEY

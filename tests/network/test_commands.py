@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from omen.cli.main import main
-from omen.net.asking import ask
+from omen.net.observe.http_client import ask
 from omen.net.settings import Limits, NodeConfig, read_node_config
 from omen.net.state import read_states
 from omen.protocol.config import Config, Dissemination
@@ -69,7 +69,7 @@ def test_what_is_published_by_one_command_is_printed_by_another(
     assert {json.loads(line)["payload"] for line in out.splitlines()} == {"green", "black"}
 
 
-def test_publishing_to_nobody_is_told(seed_node: tuple[subprocess.Popen[str], str]) -> None:
+def test_publishing_what_no_other_node_wants_is_told(seed_node: tuple[subprocess.Popen[str], str]) -> None:
     _, address = seed_node
     lonely = start("pub", "no such topic", "hello", "--join", address)
     out, err = lonely.communicate(timeout=PATIENCE_S)
@@ -83,7 +83,7 @@ def test_a_node_leaves_in_good_order_on_sigterm_and_logs_json(seed_node: tuple[s
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     lines = [json.loads(line) for line in err.splitlines()]
-    assert [line["what"] for line in lines] == ["up", "left"]
+    assert [line["event"] for line in lines] == ["node_started", "node_left"]
     assert all(line["node"] == "seed" for line in lines)
 
 
@@ -105,7 +105,7 @@ def test_publishing_that_is_ended_by_a_signal_leaves_in_good_order(
     assert wait_for(lambda: not ask([state["http"]], "/topology")[0]["links"])  # type: ignore[index]
     seed.send_signal(signal.SIGTERM)
     _, err = seed.communicate(timeout=PATIENCE_S)
-    assert "peer lost" not in {json.loads(line)["what"] for line in err.splitlines()}
+    assert "peer_unreachable" not in {json.loads(line)["event"] for line in err.splitlines()}
 
 
 def test_a_file_that_is_no_recording_is_refused_with_the_reason(
@@ -187,7 +187,7 @@ def test_a_node_loads_neither_spark_nor_arrow_nor_plotting_and_compiled_code_onl
     script = """
 import sys
 from omen.net.broker import Broker
-from omen.net.running import run
+from omen.net.event_loop import run
 from omen.net.settings import NodeConfig
 async def live():
     async with Broker(NodeConfig(topics=tuple(f"t{n}" for n in range(100)), http="127.0.0.1:0")) as broker:
@@ -218,7 +218,7 @@ def test_a_node_with_100_topics_that_has_mended_holds_at_most_220_megabytes() ->
 import asyncio
 from pathlib import Path
 from omen.net.broker import Broker
-from omen.net.running import run
+from omen.net.event_loop import run
 from omen.net.settings import NodeConfig
 topics = tuple(f"t{n}" for n in range(100))
 async def live():
@@ -239,7 +239,7 @@ def test_a_node_with_100_full_windows_holds_at_most_220_megabytes() -> None:
     script = """
 from pathlib import Path
 from omen.net.broker import Broker
-from omen.net.running import run
+from omen.net.event_loop import run
 from omen.net.settings import NodeConfig
 topics = tuple(f"t{n}" for n in range(100))
 async def live():

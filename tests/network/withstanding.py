@@ -49,4 +49,4 @@ def withstand(siege: Siege, attack: Attack, growth_mb: float = GROWTH_MB) -> dic
 
 
 def refusals(counted: dict[str, int], *reasons: str) -> int:
-    return sum(counted.get(reason, 0) for reason in (*reasons, "paused", "crowded"))
+    return sum(counted.get(reason, 0) for reason in (*reasons, "banned", "connection_limit"))

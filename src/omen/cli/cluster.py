@@ -79,7 +79,7 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def up(arguments: argparse.Namespace) -> int:
-    from omen.net.cluster import CLIENT_FILE, LOGS, Plan, bring_up, wait_until_healthy
+    from omen.net.local.cluster import CLIENT_FILE, LOGS, Plan, bring_up, wait_until_healthy
     from omen.systems import design_overlay
 
     interests = _interests(arguments)
@@ -135,7 +135,7 @@ def stop(arguments: argparse.Namespace) -> int:
 
 
 def _signal(arguments: argparse.Namespace, number: Any, word: str) -> int:
-    from omen.net.cluster import signal_nodes
+    from omen.net.local.cluster import signal_nodes
 
     told = signal_nodes(arguments.state, arguments.nodes, number)
     if arguments.json:
@@ -146,7 +146,7 @@ def _signal(arguments: argparse.Namespace, number: Any, word: str) -> int:
 
 
 def start(arguments: argparse.Namespace) -> int:
-    from omen.net.cluster import start_again, wait_until_healthy
+    from omen.net.local.cluster import start_again, wait_until_healthy
 
     with working("starting nodes"):
         states = start_again(arguments.state, arguments.nodes)
@@ -164,7 +164,7 @@ def start(arguments: argparse.Namespace) -> int:
 
 
 def down(arguments: argparse.Namespace) -> int:
-    from omen.net.cluster import take_down
+    from omen.net.local.cluster import take_down
 
     ended = take_down(arguments.state)
     if arguments.json:

@@ -64,7 +64,7 @@ def _add_secret(actions: Any) -> None:
 
 
 def _add_show(actions: Any) -> None:
-    text = "show whom certificates are for, and until when"
+    text = "show which nodes certificates are for, and until when"
     example = "example:\n  omen keys show keys/n1.pem\n"
     action = actions.add_parser("show", help=text, description=text.capitalize() + ".", epilog=example)
     action.add_argument("files", metavar="FILE", nargs="+")
@@ -80,7 +80,7 @@ def _add_common(action: argparse.ArgumentParser, days: int) -> None:
 
 
 def make_ca(arguments: argparse.Namespace) -> int:
-    from omen.net.keys import make_authority
+    from omen.net.security.key_files import make_authority
 
     pair = make_authority(arguments.out, arguments.cluster, arguments.days, arguments.name)
     _tell(arguments, {"certificate": str(pair.certificate), "key": str(pair.key)})
@@ -88,7 +88,7 @@ def make_ca(arguments: argparse.Namespace) -> int:
 
 
 def make_nodes(arguments: argparse.Namespace) -> int:
-    from omen.net.keys import authority_in, make_node
+    from omen.net.security.key_files import authority_in, make_node
 
     authority = authority_in(arguments.ca_from or arguments.out, arguments.ca)
     made = {
@@ -103,14 +103,14 @@ def make_nodes(arguments: argparse.Namespace) -> int:
 
 
 def make_secret(arguments: argparse.Namespace) -> int:
-    from omen.net.keys import make_secret
+    from omen.net.security.key_files import make_secret
 
     _tell(arguments, {"secret": str(make_secret(arguments.out))})
     return 0
 
 
 def show(arguments: argparse.Namespace) -> int:
-    from omen.net.keys import describe, read_certificate
+    from omen.net.security.key_files import describe, read_certificate
 
     found = [dict(describe(path, read_certificate(path))) for path in arguments.files]
     if arguments.json:

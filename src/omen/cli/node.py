@@ -23,7 +23,7 @@ example:
   omen node --example > node.toml
   omen node --config node.toml
 
-SIGTERM or Ctrl-C: leave in good order; a second one, or SIGQUIT: go at once. SIGHUP: read keys and access rules again.
+SIGTERM or Ctrl-C: leave in good order; twice, or SIGQUIT: stop at once. SIGHUP: read keys and access rules again.
 """
 PUB_EPILOG = """\
 example:
@@ -121,12 +121,9 @@ def run_node(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.replay:
         return _replay(arguments)
-    from omen.net.logs import write_log
-    from omen.net.running import run_node
-    from omen.net.settings import read_node_config
+    from omen.net.running import prepare_node, run_node
 
-    config = read_node_config(arguments.config)
-    write_log(config.log)
+    config = prepare_node(arguments.config)
 
     def when_up(broker: Broker) -> None:
         if arguments.json:

@@ -32,8 +32,8 @@ def add_parser(commands: Any) -> None:
 
 
 def status(arguments: argparse.Namespace) -> int:
-    from omen.net.cluster import survey
-    from omen.net.totals import total_survey
+    from omen.net.local.cluster import survey
+    from omen.net.local.totals import total_survey
 
     nodes = survey(arguments.state, arguments.at)
     totals = total_survey(nodes)

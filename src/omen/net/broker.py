@@ -1,4 +1,4 @@
-"""A node as an application embeds it: publish, subscribe, no server in between."""
+"""A node as an application embeds it: publish, subscribe, no central server."""
 
 from __future__ import annotations
 
@@ -12,46 +12,45 @@ from types import TracebackType
 from typing import assert_never
 
 from omen.errors import InvalidInput
-from omen.net.birth import Birth, Preset
+from omen.net.core_spec import CoreSpec, Preset
 from omen.net.driver import Driver, ForApplication
 from omen.net.engine import is_compiled, load_engine, load_soon
 from omen.net.errors import NotJoined, Stopped
-from omen.net.guard import Guard
-from omen.net.hello import REVISION, Hello, Refused
+from omen.net.former_names import FormerNames
 from omen.net.inbox import WINDOW, Gap, Inbox, Message
-from omen.net.listening import listen_on
-from omen.net.logs import Log
-from omen.net.names import join_address, next_life, topic_key
-from omen.net.serving import serve_pages
+from omen.net.joining import POLL_S, find_contacts
+from omen.net.names import join_address, next_incarnation, topic_key
+from omen.net.observe.http_server import serve_pages
+from omen.net.observe.logs import Log
+from omen.net.security.admission import AdmissionControl
+from omen.net.security.hello import REVISION, Hello
 from omen.net.settings import NodeConfig
-from omen.net.state import last_life, write_state
+from omen.net.state import last_incarnation, write_state
+from omen.net.transport.accepting import listen_on
 from omen.protocol import events
 from omen.protocol.membership.ring import place_of
-from omen.protocol.messages.overlay import Ref
+from omen.protocol.messages.base import EventKind, Ref
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
 __all__ = ["Broker", "NotJoined", "Origin", "Stopped"]
 
-POLL_S = 0.25
-SEED_PATIENCE = 0.2  # of the time to join: then a node that is itself among those to join through begins alone
-HOPELESS = frozenset({"cluster", "version", "stranger", "refused", "secret", "certificate", "identity", "banned"})
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a node of a designed overlay comes from: its place in it, its life, and the socket it listens on."""
+    """Where a node of a designed overlay comes from: its place in it, its incarnation, the socket it listens on."""
 
     preset: Preset
     incarnation: int
     socket: socket.socket
 
 
-class Broker:
+class Broker(FormerNames):
     """One node of the cluster, alive inside `async with`.
 
-    Subscriptions last until they are given up or the broker stops. `publish` makes a topic part of the node's
+    Subscriptions last until `unsubscribe` or until the broker stops. `publish` makes a topic part of the node's
     interest: it is then carried for others like any subscription, without being delivered here.
     """
 
@@ -67,7 +66,7 @@ class Broker:
         self.delivered = 0
         self.published = 0
         self.log = Log(self.name)
-        self.guard: Guard | None = None
+        self._admission: AdmissionControl | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
         self._origin = origin
@@ -94,6 +93,13 @@ class Broker:
         """The protocol node inside; None until the broker runs."""
         return self.driver.core if self.driver is not None else None
 
+    @property
+    def admission(self) -> AdmissionControl:
+        """Admission control, and with it the access rules. Stopped: the broker has not been started."""
+        if self._admission is None:
+            raise Stopped(f"broker {self.name!r} is not running")
+        return self._admission
+
     def status(self) -> NodeStatus:
         """The protocol node as it is now. Stopped: it has not begun yet."""
         if self.driver is None:
@@ -109,12 +115,12 @@ class Broker:
     @property
     def gaps(self) -> int:
         """Gaps the application is told of, for either reason."""
-        return self.inbox.gaps
+        return self.inbox.gaps.total()
 
     @property
-    def behind(self) -> list[str]:
-        """Neighbours that read too slowly now: when they read again they get what windows still keep, else a `Gap`."""
-        return self._running().peers.behind()
+    def slow_consumers(self) -> list[str]:
+        """Neighbours that do not keep up now: when they read again they get what windows still keep, else a `Gap`."""
+        return self._running().peers.slow_consumers()
 
     @property
     def topics(self) -> list[str]:
@@ -124,61 +130,63 @@ class Broker:
     async def start(self) -> None:
         """Listen, find the cluster, join it. Raises NotJoined if that takes longer than `join_timeout_s`."""
         config = self.config
-        guard = self.guard = Guard.of(config, self.log)
-        guard.access.check_subscribe(config.topics)
+        admission = self._admission = AdmissionControl.of(config, self.log)
+        admission.access.check_subscribe(config.topics)
         self.subscribed_keys = {self._key(topic) for topic in config.topics}
-        plug = self._origin.socket if self._origin is not None else listen_on(config.listen)
+        listener = self._origin.socket if self._origin is not None else listen_on(config.listen)
         try:
-            self.address = config.advertise or join_address(*plug.getsockname()[:2])
+            self.address = config.advertise or join_address(*listener.getsockname()[:2])
             if config.engine == "eager" or not is_compiled():
                 await asyncio.get_running_loop().run_in_executor(None, load_engine)
             if config.http:
                 pages = listen_on(config.http)
                 self.http_address = join_address(*pages.getsockname()[:2])
                 self._servers.append(await serve_pages(self, pages))
-            await self._come_to_life(plug)
+            await self._join(listener)
         except BaseException:
             await self.abandon()
-            plug.close()
+            listener.close()
             raise
         if config.engine == "soon":
             self._loading = load_soon()
         if config.security.files:
-            self._watcher = asyncio.ensure_future(guard.watch_keys(self.renew_keys))
-        self.log.info("up", address=self.address, http=self.http_address, topics=len(self.subscribed_keys))
+            self._watcher = asyncio.ensure_future(admission.watch_keys(self.renew_keys))
+        self.log.info("node_started", address=self.address, http=self.http_address, topics=len(self.subscribed_keys))
 
-    async def _come_to_life(self, plug: socket.socket) -> None:
-        """Try lives until one is taken in: whoever was to let this node in may itself be gone before it did."""
+    async def _join(self, listener: socket.socket) -> None:
+        """Try incarnations until one has joined: the node that was to link this one may fail before it does."""
         loop = asyncio.get_running_loop()
         patience_s = self.config.limits.join_timeout_s
         deadline = loop.time() + patience_s
         is_serving = False
         while True:
-            contacts = await self._begin_life(deadline)
+            contacts = await self._begin(deadline)
             driver = self._running()
             if not is_serving:
-                self._servers.append(await loop.create_server(lambda: self._running().peers.accept(), sock=plug))
+                self._servers.append(await loop.create_server(lambda: self._running().peers.accept(), sock=listener))
                 is_serving = True
             patience = min(deadline, loop.time() + 3 * self.config.protocol.standby_timeout / 1e6)
             while not self.is_joined and (loop.time() < patience or driver.status().membership.ring):
                 if loop.time() >= deadline:
-                    raise NotJoined(f"node {self.name!r} was not taken in within {patience_s:g} s")
+                    raise NotJoined(f"node {self.name!r} was not linked within {patience_s:g} s")
                 await self._wait_for_news(POLL_S)
             if self.is_joined or not contacts:
                 return
             await driver.stop()
 
-    async def _begin_life(self, deadline: float) -> tuple[Ref, ...]:
+    async def _begin(self, deadline: float) -> tuple[Ref, ...]:
+        """Begin an incarnation; the members it joins through."""
         config, origin = self.config, self._origin
-        life = origin.incarnation if origin is not None else next_life(last_life(config.state, self.name))
+        last = last_incarnation(config.state, self.name)
+        incarnation = origin.incarnation if origin is not None else next_incarnation(last)
         session = int.from_bytes(os.urandom(6), "big")
-        hello = Hello(config.cluster, self.node, self.name, life, self.address, session, REVISION)
-        self.driver = Driver(hello, config.limits, self.log, self._deliver, self._hear, self.guard)
-        contacts = await self._find_contacts(deadline)
+        hello = Hello(config.cluster, self.node, self.name, incarnation, self.address, session, REVISION)
+        driver = self.driver = Driver(hello, self.log, self.admission, self._deliver, self._hear)
+        contacts = await find_contacts(config, self.address, driver.peers.greet, deadline)
         self._has_arrived = not contacts
-        self._keep_state(life, left=False)
-        birth = Birth(
-            Ref(self.node, life, self.address),
+        self._keep_state(incarnation, left=False)
+        spec = CoreSpec(
+            Ref(self.node, incarnation, self.address),
             tuple(sorted(self.subscribed_keys)),
             config.protocol,
             int.from_bytes(os.urandom(8), "big"),
@@ -186,45 +194,14 @@ class Broker:
             origin.preset if origin is not None else None,
         )
         self._origin = None
-        self.driver.start(birth, config.record)
+        driver.start(spec, config.record)
         return contacts
 
-    def _keep_state(self, life: int, left: bool) -> None:
+    def _keep_state(self, incarnation: int, left: bool) -> None:
         if self.config.state:
-            facts = {"name": self.name, "cluster": self.config.cluster, "life": life, "left": left}
+            facts = {"name": self.name, "cluster": self.config.cluster, "incarnation": incarnation, "left": left}
             places = {"address": self.address, "http": self.http_address}
             write_state(self.config.state, self.name, facts | places)
-
-    async def _find_contacts(self, deadline: float) -> tuple[Ref, ...]:
-        """Say hello to the members to join through. A node among them itself may be the first of all."""
-        driver = self._running()
-        loop = asyncio.get_running_loop()
-        others = [address for address in self.config.join if address not in (self.address, self.config.listen)]
-        is_seed = len(others) < len(self.config.join)
-        trouble: Exception | None = None
-        while others:
-            found = []
-            for address in list(others):
-                try:
-                    hello = await driver.peers.greet(address)
-                    found.append(Ref(hello.node, hello.incarnation, hello.address))
-                except Refused as refusal:
-                    if refusal.why == "self":
-                        others.remove(address)
-                        is_seed = True
-                    elif refusal.why in HOPELESS:
-                        raise NotJoined(f"{address}: {refusal}") from refusal
-                except OSError as error:
-                    trouble = error
-            if found:
-                return tuple(found)
-            if is_seed and loop.time() > deadline - self.config.limits.join_timeout_s * (1 - SEED_PATIENCE):
-                return ()
-            if loop.time() > deadline:
-                why = str(trouble or "") or "no answer"
-                raise NotJoined(f"nobody to join at {', '.join(self.config.join)}: {why}")
-            await asyncio.sleep(POLL_S)
-        return ()
 
     def _running(self) -> Driver:
         if self.driver is None or self._has_left:
@@ -235,8 +212,8 @@ class Broker:
         key = topic_key(topic)
         if key not in self.names:
             self.names[key] = topic
-            if self.guard is not None:
-                self.guard.access.know_topic(key, topic)
+            if self._admission is not None:
+                self._admission.access.know_topic(key, topic)
         return key
 
     def _deliver(self, output: events.Deliver) -> None:
@@ -259,7 +236,7 @@ class Broker:
                 self._has_left = True
                 self._news.set()
             case events.RequestHandled(event):
-                self._has_arrived = self._has_arrived or event.kind == "join"
+                self._has_arrived = self._has_arrived or event.kind is EventKind.JOIN
                 self._news.set()
             case events.Rejoined():
                 self._has_arrived = not self._running().contacts
@@ -290,7 +267,7 @@ class Broker:
         force later. Denied: the access rules forbid it.
         """
         driver = self._running()
-        driver.peers.guard.access.check_subscribe(topics)
+        self.admission.access.check_subscribe(topics)
         keys = [key for key in dict.fromkeys(map(self._key, topics)) if key not in self.subscribed_keys]
         if not keys:
             return
@@ -300,9 +277,10 @@ class Broker:
                 driver.feed(events.Replay(key))
         await self._link(tuple(keys), timeout)
 
-    async def take_part(self, topic: str, timeout: float | None = None) -> None:
+    async def carry(self, topic: str, timeout: float | None = None) -> None:
         """Carry a topic without being handed what comes on it, as for a publisher that may not subscribe."""
-        self._running().peers.guard.access.check_publish(topic)
+        self._running()
+        self.admission.access.check_publish(topic)
         await self._link((self._key(topic),), timeout)
 
     async def _link(self, keys: tuple[int, ...], timeout: float | None) -> None:
@@ -315,7 +293,7 @@ class Broker:
                 await self._wait_for_news(POLL_S)
 
     async def unsubscribe(self, *topics: str) -> None:
-        """Want these topics no more. They are carried for others until the gap is mended, which is not waited for."""
+        """Give these topics up. They are carried for others until that is repaired, which is not waited for."""
         driver = self._running()
         keys = [key for key in dict.fromkeys(map(self._key, topics)) if key in self.subscribed_keys]
         self.subscribed_keys.difference_update(keys)
@@ -323,21 +301,22 @@ class Broker:
             driver.feed(events.Subscribe((), tuple(keys)))
 
     async def publish(self, topic: str, payload: bytes | bytearray | memoryview) -> int:
-        """Say something to all who want the topic; its sequence among what this node said on it.
+        """Publish to all subscribers of the topic; the sequence among this node's publications on it.
 
-        Waits for neighbours that read too slowly, `publish_patience_s` at most: then they are in `behind`, and get what
-        they missed when they read again, as far as windows still keep it; else they are told of a `Gap`. When it
-        returns the publication is accepted: this node keeps it in its window, and `wait_held` tells when neighbours
-        hold it, those in `behind` apart. InvalidInput: it is too large. Denied: the access rules forbid it.
+        Backpressure: waits for neighbours that do not keep up, `publish_patience_s` at most. Then they are in
+        `slow_consumers`, and get what they missed when they read again, as far as windows still keep it; else they are
+        told of a `Gap`. When it returns the publication is accepted: this node keeps it in its window, and `wait_held`
+        tells when neighbours hold it, `slow_consumers` apart. InvalidInput: it is too large. Denied: the access rules
+        forbid it.
         """
         driver = self._running()
-        driver.peers.guard.access.check_publish(topic)
+        self.admission.access.check_publish(topic)
         content, limit = bytes(payload), self.config.limits.payload_bytes
         if len(content) > limit:
             raise InvalidInput(f"a publication of {len(content)} bytes on {topic!r}: at most {limit} are taken")
         key = self._key(topic)
-        if driver.peers.slow():
-            await driver.peers.wait_for_slow()
+        if driver.peers.congested():
+            await driver.peers.wait_for_congested()
         self._since_yield += 1
         if self._since_yield >= UNFLUSHED:
             self._since_yield = 0
@@ -358,7 +337,7 @@ class Broker:
             return False
         return True
 
-    def has_company(self, topic: str) -> bool:
+    def has_neighbours(self, topic: str) -> bool:
         """Whether a neighbour wants this topic too."""
         status, key = self._running().status(), self._key(topic)
         return any(key in status.membership.topic_sets.get(node, ()) for node in status.links)
@@ -368,13 +347,13 @@ class Broker:
         return self.inbox.take()
 
     async def renew_keys(self, settings: NodeConfig | None = None) -> bool:
-        """Read keys, and from new settings names refused and access rules, again; whether anything changed.
+        """Read keys, and from new settings refused names and access rules, again; whether anything changed.
 
         Connections made by former keys are made again, one after the other; nothing is lost over it.
         """
         driver = self._running()
         told = (settings.security, settings.access) if settings is not None else (None, None)
-        changed = driver.peers.guard.renew(*told)
+        changed = self.admission.renew(*told)
         if changed:
             await driver.peers.renew()
         return changed
@@ -390,12 +369,12 @@ class Broker:
             self.driver.feed(events.Depart())
             while not self._has_left and asyncio.get_running_loop().time() < deadline:
                 await self._wait_for_news(POLL_S)
-            self.log.info("left" if self._has_left else "left without being let go")
+            self.log.info("node_left", repaired=self._has_left)
             self._keep_state(core.ref.incarnation, left=True)
         await self.abandon()
 
     async def abandon(self) -> None:
-        """Go at once, without a word to anybody."""
+        """Stop at once, without a word to any peer."""
         self._has_left = True
         if self._loading is not None:
             self._loading.cancel()

@@ -1,4 +1,4 @@
-"""Runs one core over TCP: tells it what happened, does what it asks for. Nobody else touches the core."""
+"""Runs one core over TCP: tells it what happened, does what it asks for. Nothing else touches the core."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, assert_never
+from typing import assert_never
 
 from omen.maintain.choosing import choose_links
-from omen.net.birth import Birth, make_core
-from omen.net.connection import Connection
+from omen.net.core_spec import CoreSpec, make_core
 from omen.net.errors import Stopped
-from omen.net.guard import Guard
-from omen.net.hello import UNREADABLE, Hello, Refused
-from omen.net.logs import Log
-from omen.net.metrics import Histogram
-from omen.net.peer import Parts
-from omen.net.peers import Peers
+from omen.net.observe.counters import DriverCounters
+from omen.net.observe.logs import Log
+from omen.net.observe.metrics import Histogram
 from omen.net.recording import Recorder
-from omen.net.settings import Limits
+from omen.net.security.admission import AdmissionControl
+from omen.net.security.hello import UNREADABLE, Hello, Reason, Refused
+from omen.net.transport.connection import Connection
+from omen.net.transport.peer import FrameParts
+from omen.net.transport.peers import Peers
 from omen.protocol.events import (
     Connect,
     Deliver,
@@ -55,7 +55,7 @@ from omen.protocol.events import (
     Topic,
 )
 from omen.protocol.messages import wire
-from omen.protocol.messages.overlay import EventId, Ref
+from omen.protocol.messages.base import EventId, Message, Ref
 from omen.protocol.messages.publications import OPENING, PLAIN, Publication, parse_publication
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
@@ -69,33 +69,33 @@ ForApplication = Gap | Held | Notification
 """What a core has to say to the application above it, apart from publications."""
 
 
-def frame(message: Any) -> tuple[Parts, int, bool]:
-    """A message as it goes out: length, bytes (made once however many it goes to), and whether it goes ahead."""
+def frame(message: Message) -> tuple[FrameParts, int, bool]:
+    """A message as it goes out: length and bytes (made once however many peers it goes to), whether it is urgent."""
     body = wire.encode(message)
     return (len(body).to_bytes(4, "big"), body), len(body) + 4, body[0] == wire.OTHER
 
 
 class Driver:
-    """One life of a process, one core. All calls happen in the event loop that made it."""
+    """One core from its start to its stop. All calls happen in the event loop that made it."""
 
     def __init__(
         self,
         hello: Hello,
-        limits: Limits,
         log: Log,
-        deliver: Callable[[Any], None],
+        admission: AdmissionControl,
+        deliver: Callable[[Deliver], None],
         tell: Callable[[ForApplication], None],
-        guard: Guard | None = None,
     ) -> None:
         self.log = log
-        self.peers = Peers(hello, limits, self, log, guard)
-        self._access = self.peers.guard.access
+        self.peers = Peers(hello, self, log, admission)
+        self._admission = admission
+        self._access = admission.access
         self.core: OmenNode | None = None
         self.received: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
         self.bytes_received: Counter[str] = Counter()
         self.bytes_sent: Counter[str] = Counter()
-        self.counts: Counter[str] = Counter()
+        self.counters = DriverCounters()
         self.repairs = Histogram(REPAIR_BOUNDS_S)
         self.engine_times = Histogram(ENGINE_BOUNDS_S)
         self._deliver = deliver
@@ -108,7 +108,7 @@ class Driver:
 
     @property
     def incarnation(self) -> int | None:
-        """The life the core is in."""
+        """The incarnation the core is in."""
         return None if self.core is None else self.core.ref.incarnation
 
     @property
@@ -128,22 +128,29 @@ class Driver:
     def now(self) -> Time:
         return int(self._loop.time() * 1e6)
 
-    def start(self, birth: Birth, record: str = "") -> None:
-        """Bring the core to life."""
-        core = self.core = make_core(birth, self._choose_links)
-        self._has_detector = birth.config.detector
+    def start(self, spec: CoreSpec, record: str = "") -> None:
+        """Make the core and start it. `record`: a file to record its inputs in."""
+        core = self.core = make_core(spec, self._choose_links)
+        self._has_detector = spec.config.detector
         if record:
-            self._recorder = Recorder(record, birth)
+            self._recorder = Recorder(record, spec)
         now = self.now()
         outputs = core.start(now)
         if self._recorder is not None:
             self._recorder.note_start(now, outputs)
         self.obey(outputs)
 
-    def _choose_links(self, *arguments: Any) -> list[tuple[int, int]]:
+    def _choose_links(
+        self,
+        topics: Sequence[Sequence[int]],
+        components: Sequence[Sequence[int]],
+        degrees: Sequence[int],
+        rho: float,
+        centre: int,
+    ) -> list[tuple[int, int]]:
         """The greedy engine, timed; the first call loads compiled code."""
         begun = time.perf_counter()
-        links = choose_links(*arguments)
+        links = choose_links(topics, components, degrees, rho, centre)
         self.engine_times.observe(time.perf_counter() - begun)
         return links
 
@@ -167,7 +174,7 @@ class Driver:
         return sequence
 
     def _feed_safely(self, event: Input) -> None:
-        """For what comes from outside: a mistake in one handler must not take the node down."""
+        """For what comes from outside: an error in one handler must not take the node down."""
         if self.core is None:
             return
         try:
@@ -198,7 +205,7 @@ class Driver:
                 case SetTimer(timer, delay):
                     self._set_timer(timer, delay)
                 case Connect(peer, address):
-                    self.peers.keep(peer, address)
+                    self.peers.want(peer, address)
                 case Disconnect(peer):
                     self.peers.release(peer)
                 case Notify(notification):
@@ -207,7 +214,7 @@ class Driver:
                 case _:
                     assert_never(output)
 
-    def _multicast(self, to: tuple[NodeId, ...], message: Any) -> None:
+    def _multicast(self, to: tuple[NodeId, ...], message: Message) -> None:
         if self._access.rules and type(message) is Publication:
             to = tuple(node for node in to if self._access.gives(self.peers.name_of(node), message))
         parts, size, urgent = frame(message)
@@ -216,7 +223,7 @@ class Driver:
         for node in to:
             send(node, "", parts, size, urgent)
 
-    def _count_sent(self, message: Any, size: int, copies: int) -> None:
+    def _count_sent(self, message: Message, size: int, copies: int) -> None:
         kind = type(message).__name__
         self.sent[kind] += copies
         self.bytes_sent[kind] += size * copies
@@ -232,12 +239,12 @@ class Driver:
         self._feed_safely(TimerFired(key))
 
     def _note(self, notification: Notification) -> None:
-        """Keep count of repairs; a node that rejoins wishes for no connection of its former incarnation."""
+        """Count and log; a node that rejoins wants no connection of its former incarnation."""
         match notification:
             case Rejoined(incarnation):
-                self.counts["rejoined"] += 1
-                self.log.warning("rejoined", incarnation=incarnation)
-                self.peers.forget_wishes()
+                self.counters.rejoins += 1
+                self.log.warning("node_rejoined", incarnation=incarnation)
+                self.peers.release_all()
             case RepairStageEntered(event):
                 if event not in self._repairs_begun and len(self._repairs_begun) < REPAIRS_TIMED_AT_MOST:
                     self._repairs_begun[event] = self.now()
@@ -245,11 +252,26 @@ class Driver:
                 begun = self._repairs_begun.pop(event, None)
                 took_s = (self.now() - begun) / 1e6 if begun is not None else 0.0
                 self.repairs.observe(took_s)
-                self.log.info("repaired", event=event.kind, links=len(links), shadow=members, took_s=round(took_s, 3))
-            case RequestHandled() | PeerDeclaredFailed() | SplitTopicsLinked() | LinkUp() | LinkPruned() | Left():
+                self._log_repair(event, len(links), members, took_s)
+            case PeerDeclaredFailed(peer):
+                cause = "unreachable" if self.peers.is_unreachable(peer.id) else "no_answer"
+                name = self.peers.label_of(peer.id)
+                self.log.warning("peer_declared_failed", peer=name, incarnation=peer.incarnation, cause=cause)
+            case RequestHandled() | SplitTopicsLinked() | LinkUp() | LinkPruned() | Left():
                 pass
             case _:
                 assert_never(notification)
+
+    def _log_repair(self, event: EventId, links: int, members: int, took_s: float) -> None:
+        self.log.info(
+            "repair_finished",
+            kind=event.kind,
+            peer=self.peers.label_of(event.node),
+            incarnation=event.incarnation,
+            links=links,
+            members=members,
+            took_s=round(took_s, 3),
+        )
 
     def on_peer_frames(self, node: NodeId, data: list[bytes], connection: Connection) -> None:
         """All frames of one read."""
@@ -269,7 +291,7 @@ class Driver:
                     if self._access.takes(name, publication):
                         self._receive(core, node, publication, now)
                     elif publication.publisher == node:
-                        connection.refuse(Refused(f"{name!r} may not publish on this topic", "access"))
+                        connection.refuse(Refused(f"{name!r} may not publish on this topic", Reason.ACCESS))
                         break
                 except struct.error:
                     self._refuse_frame(connection, "a publication is cut off in its header")
@@ -286,7 +308,7 @@ class Driver:
             self.received[kind_name] += 1
             self.bytes_received[kind_name] += len(body) + 4
             if not self._access.is_claim_allowed(name, message):
-                connection.refuse(Refused(f"{name!r} may not carry a topic that it lays claim to", "access"))
+                connection.refuse(Refused(f"{name!r} may not carry a topic that it lays claim to", Reason.ACCESS))
                 break
             self._feed_safely(Received(node, message))
         self.received[PUBLICATION] += publications
@@ -301,31 +323,31 @@ class Driver:
             self.obey(outputs)
 
     def _refuse_frame(self, connection: Connection, reason: str) -> None:
-        self.counts["bad_frames"] += 1
-        connection.refuse(Refused(f"a frame that cannot be read: {reason}", "frame"))
+        self.counters.unreadable_frames += 1
+        connection.refuse(Refused(f"a frame that cannot be read: {reason}", Reason.FRAME))
 
-    def _note_failure(self, error: Exception, event: str) -> None:
-        self.counts["core_errors"] += 1
-        if self.peers.guard.lines.skipped_before(self._loop.time()) is not None:
-            self.log.error("the core failed", error, event=event)
+    def _note_failure(self, error: Exception, what: str) -> None:
+        self.counters.core_errors += 1
+        if self._admission.log_limit.skipped_before(self._loop.time()) is not None:
+            self.log.error("core_error", error, input=what)
 
     def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None:
-        """With a detector the core makes up its own mind; without one the driver's word counts."""
-        self.counts["peers_lost"] += 1
+        """With a failure detector the core decides for itself; without one the driver's word counts."""
+        self.counters.peers_lost += 1
         self._feed_safely(PeerLost(node, incarnation))
         if not self._has_detector:
             self.peers.forget(node)
 
-    def on_peer_behind(self, node: NodeId) -> None:
-        """Found out while the core's wishes are being carried out, so it hears of it afterwards."""
-        self.counts["links_behind"] += 1
+    def on_slow_consumer(self, node: NodeId) -> None:
+        """Found out while outputs of the core are carried out, so it hears of it afterwards."""
+        self.counters.slow_consumers += 1
         self._loop.call_soon(self._feed_safely, LinkSlow(node))
 
     def on_peer_ready(self, node: NodeId) -> None:
         self._feed_safely(LinkReady(node))
 
     async def stop(self) -> None:
-        """Say no more and hear no more."""
+        """Send nothing more, and hear nothing more."""
         for handle in self._timers.values():
             handle.cancel()
         self._timers.clear()

@@ -1,8 +1,8 @@
 """The compiled engine of a node, and when it is loaded.
 
-Loading takes a second and a hundred megabytes. A node that does it only when it first mends is silent for that second,
-on a busy machine for long enough to be taken for gone; so it is done beside the event loop soon after the start, though
-not by one that only comes to say something. Compiling takes a minute: that is done before a node becomes a member.
+Loading takes a second and a hundred megabytes. A node that does it only at its first repair is silent for that second,
+on a busy machine for long enough to be declared failed. So it is done beside the event loop soon after the start,
+though not by a node that only joins to publish. Compiling takes a minute: that is done before a node joins.
 """
 
 from __future__ import annotations

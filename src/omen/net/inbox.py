@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -18,8 +18,9 @@ Stream = tuple[str, int, int]
 class Message(msgspec.Struct, frozen=True, gc=False):
     """A publication as an application sees it.
 
-    `publisher` is the place of the node that said it, `incarnation` which of its lives, and `sequence` counts what it
-    said on this topic since its process began, from 1. For each of the three, messages come in order and once.
+    `publisher` is the place of the node that published it, `incarnation` that node's incarnation, and `sequence` counts
+    its publications on this topic since its process began, from 1. For each of the three, messages come in order and
+    once.
     """
 
     topic: str
@@ -33,7 +34,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 class Gap:
     """Publications `first` to `last` of a publisher will not come.
 
-    `reason`: "window", nobody keeps them any more; "inbox", the application did not take messages fast enough.
+    `reason`: "window", no neighbour keeps them any more; "inbox", the application did not take messages fast enough.
     """
 
     topic: str
@@ -55,7 +56,7 @@ class Inbox:
         self._waiters: list[asyncio.Future[None]] = []
         self._is_closed = False
         self.overflowed = 0
-        self.gaps = 0
+        self.gaps: Counter[str] = Counter({WINDOW: 0, INBOX: 0})
 
     def __len__(self) -> int:
         return len(self._items)
@@ -75,7 +76,7 @@ class Inbox:
         return True
 
     def put_gap(self, gap: Gap) -> None:
-        self.gaps += 1
+        self.gaps[gap.reason] += 1
         self._overflow.pop((gap.topic, gap.publisher, gap.incarnation), None)
         self._items.append(gap)
         self._wake()
@@ -98,7 +99,7 @@ class Inbox:
             del self._overflow[stream]
 
     def close(self) -> None:
-        """Nothing more comes: whoever waits is let go once all is taken."""
+        """Nothing more comes: consumers end once all is taken."""
         self._is_closed = True
         self._wake()
 

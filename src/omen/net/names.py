@@ -1,4 +1,4 @@
-"""Names at the edge, numbers inside: topics, nodes, addresses, lives."""
+"""Names at the edge, numbers inside: topics, nodes, addresses, incarnations."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from hashlib import blake2b
 
 from omen.errors import InvalidInput
 from omen.protocol.events import Topic
+from omen.protocol.messages.base import INCARNATION_AT_MOST
 
 TOPIC_BYTES = 255
 NAME_BYTES = 255
-LIVES_BEGIN_S = 1_767_225_600  # 2026-01-01: lives count tenths of a second from here, which fits 32 bits until 2039
+EPOCH_S = 1_767_225_600  # 2026-01-01: incarnations count tenths of a second from here, which fits 32 bits until 2039
 TENTHS = 10
-MOST_LIVES = (1 << 32) - 1
 
-_last_life = 0
+_last_incarnation = 0
 
 
 def topic_key(name: str) -> Topic:
@@ -32,15 +32,15 @@ def check_name(name: str) -> str:
     return name
 
 
-def next_life(after: int = 0) -> int:
-    """A number for the next life of a node: higher than all before, in this process and, by the clock, before it.
+def next_incarnation(after: int = 0) -> int:
+    """The next incarnation of a node: higher than all before, in this process and, by the clock, before it.
 
     `after`: the last one known, from where the node keeps its state.
     """
-    global _last_life
-    by_clock = int((time.time() - LIVES_BEGIN_S) * TENTHS)
-    _last_life = min(max(by_clock, _last_life + 1, after + 1, 1), MOST_LIVES)
-    return _last_life
+    global _last_incarnation
+    by_clock = int((time.time() - EPOCH_S) * TENTHS)
+    _last_incarnation = min(max(by_clock, _last_incarnation + 1, after + 1, 1), INCARNATION_AT_MOST)
+    return _last_incarnation
 
 
 def split_address(text: str, what: str = "address") -> tuple[str, int]:

@@ -1,8 +1,8 @@
 """Everything a core was told, in a file, and a fresh core that is told the same: it must answer the same.
 
-A recording is a row of msgpack pieces, each behind its length: first the `Birth`, then a `Step` for each input. A timer
-that fired is written as which `SetTimer` of the core it was, so that whatever a core uses as a key needs no wire form.
-Of the outputs a digest is kept.
+A recording is a row of msgpack pieces, each behind its length: first the `CoreSpec`, then a `Step` for each input. A
+timer that fired is written as which `SetTimer` of the core it was, so that timers need no wire form. Of the outputs a
+digest is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import BinaryIO, get_args
 import msgspec
 
 from omen.errors import InvalidInput
-from omen.net.birth import Birth, make_core
+from omen.net.core_spec import CoreSpec, make_core
 from omen.protocol.events import Engine, Input, Output, Received, SetTimer, Time, Timer, TimerFired
 from omen.protocol.messages import wire
 
@@ -28,7 +28,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True):
-    """One input: its kind, when, who or which, its bytes, and the digest of what the core answered."""
+    """One input: its kind, when, sender or timer, its bytes, and the digest of what the core answered."""
 
     kind: int
     now: Time
@@ -76,10 +76,10 @@ class Timers:
 class Recorder:
     """Writes a recording as things happen. A process that is killed leaves all but its last few steps."""
 
-    def __init__(self, path: str | Path, birth: Birth) -> None:
+    def __init__(self, path: str | Path, spec: CoreSpec) -> None:
         self._file: BinaryIO = Path(path).open("wb")  # noqa: SIM115 -- closed by `close`
         self._timers = Timers()
-        self._write(_encoder.encode(birth))
+        self._write(_encoder.encode(spec))
 
     def note_start(self, now: Time, outputs: Sequence[Output]) -> None:
         self._note(START, now, 0, b"", outputs)
@@ -117,16 +117,16 @@ class Replayed:
 _INPUTS = {kind.__name__: kind for kind in get_args(Input)}
 
 
-def read_recording(path: str | Path) -> tuple[Birth, Iterator[Step]]:
+def read_recording(path: str | Path) -> tuple[CoreSpec, Iterator[Step]]:
     """What a recording holds. The last piece may be cut short, as a crash leaves it."""
     pieces = _read_pieces(path)
     try:
-        birth = msgspec.msgpack.decode(next(pieces), type=Birth)
+        spec = msgspec.msgpack.decode(next(pieces), type=CoreSpec)
     except StopIteration as error:
         raise InvalidInput(f"{path}: not a recording of a node: it does not begin with a whole piece") from error
     except msgspec.MsgspecError as error:
         raise InvalidInput(f"{path}: not a recording of a node: {error}") from error
-    return birth, (_read_step(path, piece) for piece in pieces)
+    return spec, (_read_step(path, piece) for piece in pieces)
 
 
 def _read_pieces(path: str | Path) -> Iterator[bytes]:
@@ -158,8 +158,8 @@ def _event_of(step: Step, timers: Timers) -> Input:
 
 def replay_recording(path: str | Path, engine: Engine | None = None) -> Replayed:
     """Tell a fresh core what was recorded, and compare its answers up to the first difference."""
-    birth, steps = read_recording(path)
-    core = make_core(birth) if engine is None else make_core(birth, engine)
+    spec, steps = read_recording(path)
+    core = make_core(spec) if engine is None else make_core(spec, engine)
     timers = Timers()
     count = answers = 0
     first = last = None

@@ -5,31 +5,33 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from omen.errors import OmenError
-from omen.net.access import Access
 from omen.net.broker import Broker, Origin
+from omen.net.event_loop import run
 from omen.net.inbox import Gap, Message
+from omen.net.observe.logs import Log, write_log
+from omen.net.security.access import Access
 from omen.net.settings import NodeConfig, read_node_config
 
 LOADED_S = 10.0  # by then all code is loaded: it lives as long as the node, and collections need not look at it
-Result = TypeVar("Result")
 Consumer = Callable[[Message | Gap], bool]
 """Takes what arrives; whether it has had enough."""
 
 
-def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """Run an event loop for one task; the faster loop where it is installed."""
-    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
-    with suppress(ImportError):
-        factory = import_module("uvloop").new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(main)
+def prepare_node(path: str) -> NodeConfig:
+    """Read the settings of the node that this process is to be, and write its log; deprecated settings stand in it."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", DeprecationWarning)
+        config = read_node_config(path)
+    write_log(config.log)
+    for warning in found:
+        Log(config.name).warning("deprecated", what=str(warning.message))
+    return config
 
 
 def stop_on_signals(stop: asyncio.Event, abandon: asyncio.Event) -> None:
@@ -49,14 +51,14 @@ def stop_on_signals(stop: asyncio.Event, abandon: asyncio.Event) -> None:
 
 
 def renew_on_hangup(broker: Broker, path: str) -> None:
-    """SIGHUP: read the keys again, and from the settings file who is refused and the access rules."""
+    """SIGHUP: read the keys again, and from the settings file the refused names and the access rules."""
     renewals: set[asyncio.Task[bool]] = set()
 
     async def renew() -> bool:
         try:
             return await broker.renew_keys(read_node_config(path) if path else None)
         except (OmenError, OSError) as error:
-            broker.log.warning("keys stay as they were", reason=str(error))
+            broker.log.warning("key_renewal_failed", cause=str(error))
             return False
 
     def begin() -> None:
@@ -142,7 +144,7 @@ def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Con
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of publications made in passing: whether anybody else wants them, and neighbours held all of them."""
+    """What became of publications: whether another node wants them, and whether neighbours held all of them."""
 
     sequences: list[int]
     wanted: bool
@@ -150,7 +152,7 @@ class Published:
 
 
 def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], patience_s: float) -> Published:
-    """Join, publish, leave once the neighbours hold it or patience ends; at once where nobody else wants the topic.
+    """Join, publish, leave once the neighbours hold it or patience ends; at once where no other node wants the topic.
 
     SIGTERM ends it as Ctrl-C does: the node leaves in good order, and KeyboardInterrupt is raised.
     """
@@ -162,9 +164,9 @@ def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], pati
         may_listen = not config.access or Access(config.access, config.name).may_subscribe(config.name, topic)
         async with Broker(replace(config, topics=(topic,) if may_listen else ())) as broker:
             if not may_listen:
-                await broker.take_part(topic)
+                await broker.carry(topic)
             sequences = [await broker.publish(topic, payload) for payload in payloads]
-            wanted = broker.has_company(topic)
+            wanted = broker.has_neighbours(topic)
             held = not sequences or (wanted and await broker.wait_held(topic, sequences[-1], patience_s))
             return Published(sequences, wanted, held)
 

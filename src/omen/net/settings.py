@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 from omen.errors import InvalidInput
 from omen.net.names import check_name, split_address, topic_key
-from omen.net.security import Rule, Security, check_exposure
+from omen.net.security.config import Rule, Security, check_exposure
 from omen.protocol.config import Config, Dissemination
 from omen.protocol.events import MILLISECOND, SECOND
 from omen.protocol.messages.publications import HEADER_BYTES
@@ -46,7 +47,12 @@ POSITIVE = frozenset(
         "inbox_bytes",
     ]
 )
-"""Settings with which 0 a node could not work."""
+"""Settings that must be at least 1."""
+FORMER_NAMES = {
+    "protocol.mend_rho": "repair_rho",
+    "protocol.dissemination.windows_bytes": "total_window_bytes",
+}
+"""Settings as version 0.1.0 called them: accepted for one release, with a warning."""
 Settings = TypeVar("Settings")
 
 LIVE = Config(
@@ -77,9 +83,9 @@ class Limits:
     payload_bytes: int = 1 << 20
     """The largest publication. It and `frame_bytes` must be the same in all nodes of a cluster."""
     frame_bytes: int = 8 << 20
-    """The largest frame taken from a peer; one that sends a larger one is refused."""
+    """The largest frame taken from a peer; a peer that sends a larger one is refused."""
     queue_bytes: int = 8 << 20
-    """Publications waiting for one peer; beyond it they are dropped there, and repaired when the peer reads again."""
+    """Publications waiting for one peer; beyond it they are dropped, and sent again when the peer reads again."""
     urgent_queue_bytes: int = 32 << 20
     """The overlay's own messages waiting for one peer; beyond it the connection is given up."""
     write_buffer_bytes: int = 256 << 10
@@ -92,29 +98,29 @@ class Limits:
     messages_per_s: float = 5_000.0
     """The same for the overlay's own messages, which cost more than publications."""
     connections: int = 1024
-    """That others may have made to this node; more are turned away."""
+    """That peers may have made to this node; more are refused."""
     connections_per_address: int = 256
     half_open: int = 512
-    """Of them those that have not shown who they are; beyond it the oldest is closed."""
+    """Of them those whose handshake has not ended; beyond it the oldest is closed."""
     half_open_per_address: int = 128
     hello_timeout_s: float = 10.0
-    """A connection that has not shown who it is by then is closed."""
+    """A connection whose handshake has not ended by then is closed."""
     frame_timeout_s: float = 30.0
     """A frame that has begun must be complete by then."""
     stall_timeout_s: float = 60.0
-    """A peer that reads nothing for so long is let go."""
+    """The connection to a peer that reads nothing for so long is closed."""
     connect_timeout_s: float = 5.0
     idle_s: float = 30.0
-    """A connection that nobody asked to keep is closed after this."""
+    """A connection that the core does not want is closed after this."""
     lost_after_s: float = 0.3
-    """A kept connection that broke and cannot be made again for so long makes its node suspicious."""
+    """A wanted connection that broke and cannot be made again for so long raises a suspicion."""
     give_up_after_s: float = 60.0
     """After so long a broken connection is made again only when there is something to send."""
     publish_patience_s: float = 2.0
-    """How long `publish` waits for a peer that reads slowly before that peer counts as behind."""
+    """How long `publish` waits for a peer that reads slowly before that peer is a slow consumer."""
     join_timeout_s: float = 30.0
     leave_timeout_s: float = 10.0
-    """A node asked to stop goes after this at the latest, mended or not."""
+    """A node asked to stop ends after this at the latest, whether its neighbours are linked around it or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,7 @@ class NodeConfig:
     """
 
     name: str = ""
-    """Unique in the cluster; a node that comes back under its name is the same node in another life.
+    """Unique in the cluster; a node that comes back under its name is the same node in its next incarnation.
 
     Empty: made up. A * in it: that part is, as for one of many that share a certificate.
     """
@@ -135,7 +141,7 @@ class NodeConfig:
     listen: str = f"{LOOPBACK}:0"
     """Where other nodes connect to. Port 0: any free one."""
     advertise: str = ""
-    """The address others are told, where it differs from `listen`."""
+    """The address peers are told, where it differs from `listen`."""
     join: tuple[str, ...] = ()
     """Members to join through. Empty: the first node of a new cluster."""
     topics: tuple[str, ...] = ()
@@ -143,18 +149,18 @@ class NodeConfig:
     http: str = ""
     """Where /metrics, /healthz and /topology are served. Empty: nowhere."""
     state: str = ""
-    """A folder for what must outlive the process: the number of its last life. Empty: lives are told by the clock."""
+    """A folder for what must outlive the process: its last incarnation. Empty: the clock gives incarnations."""
     record: str = ""
     """A file to record all inputs of the node in, for `omen node --replay`. Empty: none."""
     engine: str = "soon"
-    """When compiled code is loaded: `soon`, beside its work; `lazy`, when it first mends; `eager`, before it joins."""
+    """When compiled code is loaded: `soon`, beside its work; `lazy`, at its first repair; `eager`, before it joins."""
     log: str = "text"
-    """How the log is written: `text` or `json`, a line an event."""
+    """How the log is written: `text` or `json`, one line per event."""
     protocol: Config = LIVE
     limits: Limits = field(default_factory=Limits)
     security: Security = field(default_factory=Security)
     access: tuple[Rule, ...] = ()
-    """Who may publish and subscribe, topic by topic. Empty: everybody, everything."""
+    """Which nodes may publish and subscribe, topic by topic. Empty: all may do everything."""
 
     def __post_init__(self) -> None:
         if not self.name or "*" in self.name:
@@ -205,13 +211,26 @@ def fill(settings: Settings, values: Mapping[str, Any], where: str = "") -> Sett
         raise TypeError(settings)
     known = {declared.name: declared for declared in fields(settings)}
     replaced: dict[str, Any] = {}
-    for name, value in values.items():
+    for given, value in values.items():
+        name = _present_name(where, given, values)
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
             raise InvalidInput(f"unknown setting {where}{name}{hint}")
         replaced[name] = _fit(f"{where}{name}", getattr(settings, name), value, str(known[name].type) == "Time")
     return replace(settings, **replaced)  # type: ignore[type-var]
+
+
+def _present_name(where: str, given: str, values: Mapping[str, Any]) -> str:
+    """The name of a setting; a former name is warned of."""
+    name = FORMER_NAMES.get(f"{where}{given}")
+    if name is None:
+        return given
+    if name in values:
+        raise InvalidInput(f"{where}{given} is the former name of {where}{name}: say one of them")
+    message = f"the setting {where}{given} is deprecated and will go: use {where}{name}"
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return name
 
 
 def _fit(name: str, default: Any, value: Any, is_time: bool) -> Any:

@@ -1,4 +1,4 @@
-"""What a node leaves in a folder: its last life, so that the next is higher, and where it can be found."""
+"""What a node leaves in a folder: its last incarnation, so that the next is higher, and where it can be found."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ def read_state(folder: str | Path, name: str) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def last_life(folder: str | Path, name: str) -> int:
-    life = read_state(folder, name).get("life", 0) if folder else 0
-    return life if isinstance(life, int) else 0
+def last_incarnation(folder: str | Path, name: str) -> int:
+    """0: none is known."""
+    state = read_state(folder, name) if folder else {}
+    incarnation = state.get("incarnation", state.get("life", 0))  # `life`: as version 0.1.0 wrote it
+    return incarnation if isinstance(incarnation, int) else 0
 
 
 def write_state(folder: str | Path, name: str, values: dict[str, Any]) -> None:

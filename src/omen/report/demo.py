@@ -60,7 +60,7 @@ def cost_per_topic(interests: Interests) -> list[dict[str, Any]]:
 
 def run_live(folder: Path, seed: int, tell: Callable[[str], None]) -> dict[str, Any]:
     """Design, start, publish, kill, repair, count; what came of it."""
-    from omen.net.trial import run_trial
+    from omen.net.local.trial import run_trial
 
     interests = generate_named_interests(LIVE_NODES, LIVE_TOPICS, POPULARITY, LIVE_SIZES, seed)
     topics = {str(node): [str(topic) for topic in wanted] for node, wanted in interests.topics_by_node().items()}

@@ -1,0 +1,7 @@
+"""How a node is observed from outside.
+
+- `logs`: an event name and key=value fields per line, as text or JSON.
+- `counters`: what the parts of a node count; `metrics`: how Prometheus reads it; `node_metrics`: the page of a node.
+- `pages`: health and topology, as JSON.
+- `http_server` serves /metrics, /healthz and /topology; `http_client` asks other nodes for them.
+"""

@@ -1,0 +1,38 @@
+"""What the parts of a node count. Everything here only grows; `node_metrics` gives each a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class TransportCounters:
+    """Connections and frames. Frames are dropped for a slow consumer, or while there is no connection to a peer."""
+
+    dials: int = 0
+    dial_failures: int = 0
+    connections_broken: int = 0
+    reconnects: int = 0
+    dropped_slow_consumer: int = 0
+    dropped_queue_full: int = 0
+    dropped_unreachable: int = 0
+
+
+@dataclass(slots=True)
+class DriverCounters:
+    """What happened between a core and its peers."""
+
+    rejoins: int = 0
+    peers_lost: int = 0
+    slow_consumers: int = 0
+    unreadable_frames: int = 0
+    core_errors: int = 0
+
+
+@dataclass(slots=True)
+class AdmissionCounters:
+    """Rate limits that took effect, and keys that were renewed."""
+
+    throttled_reads: int = 0
+    key_renewals: int = 0
+    key_renewal_failures: int = 0

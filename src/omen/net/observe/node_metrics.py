@@ -1,0 +1,139 @@
+"""The metrics of one node, named by Prometheus's conventions: base units, `_total` for what only grows, `_info`."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from omen.net.observe.metrics import Page
+
+if TYPE_CHECKING:
+    from omen.net.broker import Broker
+    from omen.net.driver import Driver
+    from omen.protocol.status import NodeStatus
+
+
+def metrics_of(broker: Broker) -> str:
+    """All that is counted, as Prometheus reads it."""
+    page = Page()
+    page.info("omen_build_info", "Version of OMen and of Python.", _build())
+    driver = broker.driver
+    if driver is None or driver.core is None:
+        page.gauge("omen_node_joined", "1 while the node is part of the cluster.", 0)
+        return page.text()
+    status = driver.status()
+    identity = {"name": broker.name, "cluster": broker.config.cluster, "incarnation": str(status.ref.incarnation)}
+    page.info("omen_node_info", "Name, cluster and incarnation of the node.", identity)
+    page.gauge("omen_node_joined", "1 while the node is part of the cluster.", broker.is_joined)
+    _write_overlay(page, broker, status)
+    _write_repairs(page, driver, status)
+    _write_publications(page, broker, status)
+    _write_traffic(page, driver)
+    _write_connections(page, driver)
+    _write_admission(page, broker, driver)
+    _write_faults(page, driver, status)
+    return page.text()
+
+
+def _build() -> dict[str, str]:
+    try:
+        release = version("omen-overlay")
+    except PackageNotFoundError:
+        release = "unknown"
+    return {"version": release, "python": platform.python_version()}
+
+
+def _write_overlay(page: Page, broker: Broker, status: NodeStatus) -> None:
+    states = Counter(link.state.value for link in status.links.values())
+    page.gauges("omen_links", "Links, by state; `up`: both ends agreed on it.", "state", {"up": 0, **states}.items())
+    page.gauge("omen_topics", "Topics carried.", len(status.topics))
+    page.gauge("omen_subscriptions", "Topics delivered to the application.", len(broker.subscribed_keys))
+    page.gauge("omen_ring_members", "Nodes known near this one on the ring.", len(status.membership.ring))
+    page.gauge("omen_split_topics", "Topics reported to this node in several pieces now.", status.split_topics)
+
+
+def _write_repairs(page: Page, driver: Driver, status: NodeStatus) -> None:
+    predecessors = status.membership.predecessors
+    ready = sum(place in status.backup_sets and status.backup_sets[place].ready for place in predecessors)
+    page.gauge("omen_backup_sets", "Predecessors whose loss this node would repair or stand by for.", len(predecessors))
+    page.gauge("omen_backup_sets_ready", "Those whose backup sets are ready.", ready)
+    page.gauge("omen_node_busy", "1 while there is something to repair, to link or to report.", status.busy)
+    page.histogram(
+        "omen_repair_duration_seconds",
+        "From taking an event up to its end, at its coordinator.",
+        driver.repairs,
+    )
+    page.histogram("omen_engine_duration_seconds", "Time in the greedy engine per call.", driver.engine_times)
+    page.counter("omen_rejoins_total", "How often the node was declared failed and rejoined.", driver.counters.rejoins)
+
+
+def _write_publications(page: Page, broker: Broker, status: NodeStatus) -> None:
+    inbox, spread = broker.inbox, status.dissemination
+    page.counter("omen_publications_total", "Publications accepted from the application.", broker.published)
+    page.counter("omen_deliveries_total", "Publications delivered to the application.", broker.delivered)
+    page.counters("omen_gaps_total", "Gaps delivered to the application, by reason.", "reason", inbox.gaps.items())
+    page.gauge("omen_inbox_messages", "Messages the application has not taken yet.", len(inbox))
+    page.counter(
+        "omen_inbox_dropped_total", "Publications dropped because the application was too slow.", inbox.overflowed
+    )
+    page.counter("omen_duplicate_publications_total", "Publications received before, and dropped.", spread.duplicates)
+    page.counter("omen_parked_streams_total", "Streams set aside because a topic had too many.", spread.parked)
+
+
+def _write_traffic(page: Page, driver: Driver) -> None:
+    page.counters("omen_messages_sent_total", "Messages sent, by kind.", "kind", driver.sent.items())
+    page.counters("omen_messages_received_total", "Messages received, by kind.", "kind", driver.received.items())
+    page.counters("omen_sent_bytes_total", "Bytes sent, by kind of message.", "kind", driver.bytes_sent.items())
+    page.counters(
+        "omen_received_bytes_total", "Bytes received, by kind of message.", "kind", driver.bytes_received.items()
+    )
+
+
+def _write_connections(page: Page, driver: Driver) -> None:
+    peers, counters = driver.peers, driver.peers.counters
+    connections = peers.connections()
+    queued = [connection.bulk_bytes + connection.urgent_bytes for connection in connections]
+    page.gauge("omen_connections", "Open connections to peers.", len(connections))
+    page.gauge("omen_send_queue_bytes", "Bytes waiting to be written, all peers together.", sum(queued))
+    page.gauge("omen_send_queue_largest_bytes", "Bytes waiting for the slowest peer.", max(queued, default=0))
+    page.gauge("omen_slow_consumers", "Peers that are slow consumers now.", len(peers.slow_consumers()))
+    page.counter(
+        "omen_slow_consumer_events_total", "How often a peer became a slow consumer.", driver.counters.slow_consumers
+    )
+    dropped = {
+        "slow_consumer": counters.dropped_slow_consumer,
+        "queue_full": counters.dropped_queue_full,
+        "unreachable": counters.dropped_unreachable,
+    }
+    page.counters("omen_frames_dropped_total", "Frames not sent, by cause.", "cause", dropped.items())
+    page.counter("omen_dials_total", "Connections tried.", counters.dials)
+    page.counter("omen_dial_failures_total", "Connections tried in vain.", counters.dial_failures)
+    page.counter("omen_connections_broken_total", "Connections that broke.", counters.connections_broken)
+    page.counter("omen_reconnects_total", "Broken connections that were made again.", counters.reconnects)
+    page.counter("omen_peers_lost_total", "Peers that could not be reached again.", driver.counters.peers_lost)
+
+
+def _write_admission(page: Page, broker: Broker, driver: Driver) -> None:
+    admission = broker.admission
+    refused, denied = admission.refused.items(), admission.access.denied.items()
+    page.counters("omen_connections_refused_total", "Connections refused, by reason.", "reason", refused)
+    page.counters("omen_access_denied_total", "Denied by access rules, by action.", "action", denied)
+    page.gauge(
+        "omen_half_open_connections", "Connections whose handshake has not ended.", len(admission.inbound.half_open)
+    )
+    page.gauge("omen_bans", "Addresses and nodes that are banned now.", admission.banned())
+    counters = admission.counters
+    page.counter("omen_throttled_reads_total", "Reads put off by a rate limit.", counters.throttled_reads)
+    page.counter("omen_key_renewals_total", "How often other keys came into force.", counters.key_renewals)
+    page.counter("omen_key_renewal_failures_total", "Keys that could not be read again.", counters.key_renewal_failures)
+
+
+def _write_faults(page: Page, driver: Driver, status: NodeStatus) -> None:
+    rejected = {**status.refused, "sequence": status.dissemination.refused}
+    page.counters(
+        "omen_messages_rejected_total", "Messages rejected by validation, by reason.", "reason", rejected.items()
+    )
+    page.counter("omen_unreadable_frames_total", "Frames that are no message.", driver.counters.unreadable_frames)
+    page.counter("omen_core_errors_total", "Errors of the protocol core.", driver.counters.core_errors)

@@ -1,0 +1,62 @@
+"""A node as its pages show it: its health and its surroundings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from omen.protocol.messages.base import EventKind
+
+if TYPE_CHECKING:
+    from omen.net.broker import Broker
+
+
+def health_of(broker: Broker) -> dict[str, Any]:
+    """Whether the node does its work: it is in the cluster and has links for its topics.
+
+    `losses`: those it knows of that are not repaired yet, as far as it knows.
+    """
+    node = None if broker.core is None else broker.status()
+    health = "ok" if broker.is_joined else "stopped" if node is None or node.stopped else "joining"
+    losses = 0 if node is None else sum(event.kind is EventKind.LEAVE for event in node.repairs.open_events)
+    return {"status": health, "name": broker.name, "busy": node is not None and node.busy, "losses": losses}
+
+
+def topology_of(broker: Broker) -> dict[str, Any]:
+    """The node's place on the ring, its links and its topics; nodes by name where it is known."""
+    driver = broker.driver
+    if driver is None or driver.core is None:
+        return {"name": broker.name, "links": [], "topics": []}
+    node, label_of = driver.status(), driver.peers.label_of
+    neighbours = node.neighbours()
+    subscribers = dict.fromkeys(node.topics, 0)
+    for neighbour in neighbours:
+        for topic in node.membership.topic_sets.get(neighbour, ()):
+            if topic in subscribers:
+                subscribers[topic] += 1
+    return {
+        "name": broker.name,
+        "node": f"{broker.node:016x}",
+        "incarnation": node.ref.incarnation,
+        "address": broker.address,
+        "http": broker.http_address,
+        **{key: value for key, value in health_of(broker).items() if key != "name"},
+        "predecessors": list(map(label_of, node.membership.predecessors)),
+        "successors": list(map(label_of, node.membership.successors)),
+        "links": list(map(label_of, neighbours)),
+        "topics": [
+            {
+                "topic": broker.names.get(topic, f"{topic:016x}"),
+                "subscribed": topic in broker.subscribed_keys,
+                "neighbours": count,
+            }
+            for topic, count in subscribers.items()
+        ],
+        "connections": len(driver.peers.connections()),
+        "slow_consumers": driver.peers.slow_consumers(),
+        "delivered": broker.delivered,
+        "gaps": broker.gaps,
+        "published": broker.published,
+        "repairs": driver.repairs.count,
+        "refused": dict(broker.admission.refused),
+        "denied": dict(broker.admission.access.denied),
+    }

@@ -1,0 +1,157 @@
+"""A node's keys as they are in force now: read from files, read again when they change, without a stop.
+
+Python's own `ssl` is all that a running node needs; `keys` makes the files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omen.errors import InvalidInput
+from omen.net.security.config import Security
+from omen.net.security.hello import Reason, Refused
+
+SHORTEST_SECRET = 16
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """For connections that come in, and for those that go out."""
+
+    server: ssl.SSLContext
+    client: ssl.SSLContext
+
+
+class Credentials:
+    """`contexts`: None without certificates. `version` grows whenever something else is in force."""
+
+    def __init__(self, security: Security) -> None:
+        self.security = security
+        self.contexts: Contexts | None = None
+        self.secrets: tuple[bytes, ...] = ()
+        self.version = 0
+        self._stamp: Stamp = ()
+        self._digest = b""
+        self.renew(security)
+
+    def renew(self, security: Security) -> bool:
+        """Read everything again; whether anything is different. Raises InvalidInput, and then all stays as it was."""
+        stamp = _stamp(security)
+        digest = _digest(security)
+        if self.version and digest == self._digest:
+            self.security, self._stamp = security, stamp
+            return False
+        contexts = _read_contexts(security) if security.has_certificates else None
+        secrets = tuple(read_secret(path) for path in security.secrets)
+        self.security, self.contexts, self.secrets = security, contexts, secrets
+        self._stamp, self._digest = stamp, digest
+        self.version += 1
+        return True
+
+    def has_changed(self) -> bool:
+        """Whether a file is not what it was when it was last looked at."""
+        stamp = _stamp(self.security)
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        return True
+
+
+def read_secret(path: str) -> bytes:
+    """The secret in a file, blanks around it left out."""
+    try:
+        secret = Path(path).read_bytes().strip()
+    except OSError as error:
+        raise InvalidInput(f"security.secrets: {path}: {error.strerror}") from error
+    if len(secret) < SHORTEST_SECRET:
+        raise InvalidInput(
+            f"security.secrets: {path}: {len(secret)} bytes can be guessed, at least {SHORTEST_SECRET} are needed"
+            " (`omen keys secret` makes a good one)"
+        )
+    return secret
+
+
+def _read_contexts(security: Security) -> Contexts:
+    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname = False  # a node is known by the name in its certificate, not by where it is
+    server.num_tickets = 0  # a connection taken up again would be judged by former authorities
+    for context in (server, client):
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.verify_mode = ssl.CERT_REQUIRED
+        for path in security.authorities:
+            try:
+                context.load_verify_locations(path)
+            except (OSError, ssl.SSLError) as error:
+                raise InvalidInput(f"security.authorities: {path}: {_reason(error)}") from error
+        try:
+            context.load_cert_chain(security.certificate, security.key)
+        except (OSError, ssl.SSLError) as error:
+            files = f"{security.certificate}, {security.key}"
+            raise InvalidInput(f"security.certificate, security.key: {files}: {_reason(error)}") from error
+    return Contexts(server, client)
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return {
+            "KEY_VALUES_MISMATCH": "the key is not that of the certificate",
+            "NO_START_LINE": "nothing in PEM form is in it",
+            "PEM_LIB": "not in PEM form",
+        }.get(error.reason or "", str(error.reason or error))
+    return str(error.strerror or error)
+
+
+def _stamp(security: Security) -> Stamp:
+    found = []
+    for path in security.files:
+        try:
+            state = Path(path).stat()
+            found.append((path, state.st_mtime_ns, state.st_size, state.st_ino))
+        except OSError:
+            found.append((path, 0, 0, 0))
+    return tuple(found)
+
+
+def _digest(security: Security) -> bytes:
+    """Over what the files hold, and which of them counts for what."""
+    whole = hashlib.sha256(repr((security.authorities, security.secrets, security.refuse)).encode())
+    for path in security.files:
+        try:
+            whole.update(hashlib.sha256(Path(path).read_bytes()).digest())
+        except OSError as error:
+            raise InvalidInput(f"security: {path}: {error.strerror}") from error
+    return whole.digest()
+
+
+def explain(error: BaseException) -> Refused:
+    """Why an encrypted connection did not come about.
+
+    The error's traces are let go: they form circles with buffers of a quarter of a megabyte, which would stay until the
+    next full collection, thousands of attempts later.
+    """
+    part: BaseException | None = error
+    while part is not None and part.__traceback__ is not None:
+        part.__traceback__ = None
+        part = part.__context__
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Refused(f"the certificate of the other end: {error.verify_message}", Reason.CERTIFICATE)
+    if isinstance(error, ssl.SSLError):
+        reason = error.reason or ""
+        if "CERTIFICATE" in reason or "ALERT" in reason or "UNKNOWN_CA" in reason:
+            words = reason.lower().replace("_", " ")
+            return Refused(f"no agreement on certificates: {words}", Reason.CERTIFICATE)
+        return Refused("what came in does not begin an encrypted connection", Reason.NOT_A_NODE)
+    if isinstance(error, (TimeoutError, ConnectionAbortedError)):
+        return Refused("no certificate in time", Reason.HELLO_TIMEOUT)
+    return Refused("closed before an encrypted connection was made", Reason.HELLO_TIMEOUT)
+
+
+def expires_at(certificate: dict[str, Any]) -> float:
+    """When a certificate is good no longer, in seconds since 1970."""
+    return float(ssl.cert_time_to_seconds(certificate["notAfter"]))

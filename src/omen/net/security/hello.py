@@ -1,0 +1,156 @@
+"""The first thing each end of a connection says. Nothing else is interpreted until it has been checked.
+
+On the wire: `OMEN`, the version (two bytes), the length of the rest (four bytes), then msgpack: a list of the fields
+below in order. An end that refuses says why, as `OMNO`, its version, a length and text, and closes.
+
+The version changes when nodes of the former one could not follow; it is refused before the rest is looked at. Fields
+added at the end of the hello, which older nodes skip, change the revision alone. A node of an older revision is served;
+where a later one is needed, as for a secret, it is refused with what it lacks. Messages that an older revision does not
+know are not sent to it.
+
+Revisions: 0, without the last two fields; 1, with them, and a proof after the hello (see `handshake`).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from omen.errors import OmenError
+from omen.protocol.messages.base import Incarnation, Place, Text
+
+Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
+VERSION = 1
+REVISION = 1
+MAGIC, REFUSAL = b"OMEN", b"OMNO"
+PREFACE = struct.Struct(">4sHI")
+LARGEST = 4096
+LONGEST_REASON = 300
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What comes of bytes that are no message: wrong in kind, in text, or nested too deep."""
+
+
+class Reason(StrEnum):
+    """Why a connection was refused; in metrics, pages and logs it goes by these names."""
+
+    ACCESS = "access"
+    BANNED = "banned"
+    CERTIFICATE = "certificate"
+    CLUSTER = "cluster"
+    CONNECTION_LIMIT = "connection_limit"
+    FORMER_INCARNATION = "former_incarnation"
+    FRAME = "frame"
+    FRAME_TIMEOUT = "frame_timeout"
+    HELLO = "hello"
+    HELLO_TIMEOUT = "hello_timeout"
+    IDENTITY = "identity"
+    NOT_A_NODE = "not_a_node"
+    REFUSED_BY_PEER = "refused_by_peer"
+    REFUSED_NAME = "refused_name"
+    SECRET = "secret"
+    SELF = "self"
+    STALLED = "stalled"
+    UNEXPECTED_NODE = "unexpected_node"
+    VERSION = "version"
+
+
+class Refused(OmenError):
+    """A connection that goes no further, and why; `by_peer`: the other end said so."""
+
+    def __init__(self, explanation: str, reason: Reason, by_peer: bool = False) -> None:
+        super().__init__(explanation)
+        self.reason = reason
+        self.by_peer = by_peer
+
+
+class Hello(msgspec.Struct, frozen=True, array_like=True):
+    """Which node speaks: cluster, place, name, incarnation, where it listens, and a random number for its process.
+
+    `nonce`: drawn for this connection, where the cluster has a secret.
+    """
+
+    cluster: Text
+    node: Place
+    name: Text
+    incarnation: Incarnation
+    address: Text
+    session: Place
+    revision: Place = 0
+    nonce: Nonce = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """A hello read from a buffer, and how many bytes it took."""
+
+    hello: Hello
+    size: int
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Hello)
+
+
+def write_hello(hello: Hello) -> bytes:
+    body = _encoder.encode(hello)
+    return PREFACE.pack(MAGIC, VERSION, len(body)) + body
+
+
+def write_refusal(reason: str) -> bytes:
+    body = reason.encode()[:LARGEST]
+    return PREFACE.pack(REFUSAL, VERSION, len(body)) + body
+
+
+def read_hello(data: bytes | bytearray) -> Greeting | None:
+    """The hello at the front of what has come in; None while there is too little; raises Refused."""
+    if not MAGIC.startswith(bytes(data[:4])) and not REFUSAL.startswith(bytes(data[:4])):
+        raise Refused("what came in is not from an OMen node", Reason.NOT_A_NODE)
+    if len(data) < PREFACE.size:
+        return None
+    magic, version, length = PREFACE.unpack_from(data)
+    if length > LARGEST:
+        raise Refused(f"a hello of {length} bytes: at most {LARGEST} are taken", Reason.HELLO)
+    end = PREFACE.size + length
+    if magic == REFUSAL:
+        if len(data) < end:
+            return None
+        raise _refused_by_peer(data)
+    if version != VERSION:
+        age = "an older" if version < VERSION else "a newer"
+        raise Refused(
+            f"the other end speaks {age} wire format, version {version}; this node speaks version {VERSION}",
+            Reason.VERSION,
+        )
+    if len(data) < end:
+        return None
+    try:
+        return Greeting(_decoder.decode(bytes(data[PREFACE.size : end])), end)
+    except UNREADABLE as error:
+        raise Refused(f"a hello that cannot be read: {error}", Reason.HELLO) from error
+
+
+def read_refusal(data: bytes) -> Refused | None:
+    """What the other end says in place of a frame, as it goes; None: it is no refusal."""
+    return _refused_by_peer(data) if data[:4] == REFUSAL else None
+
+
+def _refused_by_peer(data: bytes | bytearray) -> Refused:
+    words = _one_line(bytes(data[PREFACE.size : PREFACE.size + LARGEST]).decode(errors="replace"))
+    return Refused(f"refused by the other end: {words or 'without a reason'}", Reason.REFUSED_BY_PEER, by_peer=True)
+
+
+def _one_line(text: str) -> str:
+    """What another end says may go into a log: a line of it, and not a long one."""
+    return "".join(char if char.isprintable() else " " for char in text[:LONGEST_REASON])
+
+
+def check_hello(hello: Hello, own: Hello) -> None:
+    """Whether the two belong together; raises Refused."""
+    if hello.cluster != own.cluster:
+        raise Refused(f"this node belongs to cluster {own.cluster!r}, the other to {hello.cluster!r}", Reason.CLUSTER)
+    if hello.node == own.node:
+        raise Refused(f"node {own.name!r} is met under its own name", Reason.SELF)

@@ -1,0 +1,120 @@
+"""Making connections: in turn, so that two ends do not dial each other at once, and with growing, jittered pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import ssl
+from collections.abc import Callable
+
+from omen.net.names import split_address
+from omen.net.observe.counters import TransportCounters
+from omen.net.observe.logs import Log
+from omen.net.security.credentials import explain
+from omen.net.security.hello import Hello, Refused
+from omen.net.transport.connection import Connection, Owner
+from omen.net.transport.peer import Peer
+
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
+YIELD_S = 0.25  # the end with the higher place lets the other dial first, so that one connection is made, not two
+SETTLED_DOUBLINGS = 10
+
+Failed = Callable[[Peer, Exception], None]
+
+
+class Dialler:
+    """Dials for a node. `failed` hears of every attempt that did not end in a handshake."""
+
+    def __init__(self, owner: Owner, counters: TransportCounters, log: Log, failed: Failed) -> None:
+        self._owner = owner
+        self._counters = counters
+        self._log = log
+        self._failed = failed
+        self._loop = asyncio.get_running_loop()
+        self._random = random.Random()
+        self.is_closed = False
+
+    def dial_in_turn(self, peer: Peer) -> None:
+        """At once where that is this end's part, else when the other has had time to."""
+        if self._owner.hello.node < peer.node:
+            self.dial(peer)
+        else:
+            self._dial_after(peer, YIELD_S)
+
+    def dial_again(self, peer: Peer) -> None:
+        """After a time that grows with the failures."""
+        doublings = min(peer.failures, SETTLED_DOUBLINGS)
+        self._dial_after(peer, min(FIRST_RETRY_S * 2**doublings, LONGEST_RETRY_S))
+
+    def _dial_after(self, peer: Peer, delay: float) -> None:
+        if not self.is_closed and not peer.is_dialled:
+            peer.retry = self._loop.call_later(delay * (0.5 + self._random.random()), self._retry, peer)
+
+    def _retry(self, peer: Peer) -> None:
+        peer.retry = None
+        if peer.connection is None:
+            self.dial(peer)
+
+    def dial(self, peer: Peer) -> None:
+        if self.is_closed or peer.is_dialled:
+            return
+        delay = self._owner.admission.redial_delay(peer.node, self._loop.time())
+        if delay:
+            self._dial_after(peer, 2 * delay)
+        else:
+            self._counters.dials += 1
+            peer.dialling = self._loop.create_task(self._try(peer))
+
+    async def _try(self, peer: Peer) -> None:
+        error: Exception | None = None
+        try:
+            await self.greet(peer.address, peer.node)
+        except (OSError, Refused) as failure:
+            error = failure
+        except Exception as failure:
+            error = failure
+            self._log.warning("dial_failed", peer=peer.name, address=peer.address, cause=str(failure))
+        peer.dialling = None
+        if error is not None and not self.is_closed:
+            self._failed(peer, error)
+
+    async def greet(self, address: str, expected: int | None = None) -> Hello:
+        """Dial an address, learn which node is there; the connection stays. Raises OSError, TimeoutError or Refused."""
+        host, port = split_address(address)
+        contexts = self._owner.admission.credentials.contexts
+        async with asyncio.timeout(self._owner.limits.connect_timeout_s):
+            try:
+                _, connection = await self._loop.create_connection(
+                    lambda: Connection(self._owner, expected, dialled=True),
+                    host,
+                    port,
+                    ssl=None if contexts is None else contexts.client,
+                    server_hostname=None if contexts is None else "",
+                )
+            except ssl.SSLError as error:
+                refusal = explain(error)
+                self._owner.admission.note_refusal(refusal, "", None, self._loop.time())
+                raise refusal from None
+            await connection.settled.wait()
+        if connection.refusal is not None:
+            raise connection.refusal
+        if connection.peer is None:
+            if isinstance(connection.error, ssl.SSLError):
+                raise explain(connection.error)
+            raise ConnectionResetError(
+                "closed before a hello came: certificates may not be believed, or used by one end only"
+            )
+        return connection.peer
+
+    def close(self) -> None:
+        """Dial no peer any more."""
+        self.is_closed = True
+
+    def stop(self, peer: Peer) -> None:
+        """Try this peer no more."""
+        if peer.retry is not None:
+            peer.retry.cancel()
+            peer.retry = None
+        if peer.dialling is not None:
+            peer.dialling.cancel()
+            peer.dialling = None

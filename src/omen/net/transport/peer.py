@@ -1,0 +1,54 @@
+"""What is known of one peer, and what is told of what happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from omen.net.transport.connection import Connection
+from omen.protocol.events import NodeId
+
+FrameParts = tuple[bytes, bytes]
+"""The length of a frame, and its body: the same objects for all peers it goes to."""
+
+
+class PeerListener(Protocol):
+    """What is told of what happens to peers. `incarnation`: the one its core is in, once there is a core."""
+
+    @property
+    def incarnation(self) -> int | None: ...
+
+    def on_peer_frames(self, node: NodeId, frames: list[bytes], connection: Connection) -> None: ...
+
+    def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None: ...
+
+    def on_slow_consumer(self, node: NodeId) -> None: ...
+
+    def on_peer_ready(self, node: NodeId) -> None: ...
+
+
+@dataclass(slots=True)
+class Peer:
+    """One peer. `is_wanted`: the core wants this connection. `is_broken`: frames were lost."""
+
+    node: NodeId
+    address: str = ""
+    name: str = ""
+    incarnation: int | None = None
+    session: int = 0
+    is_wanted: bool = False
+    is_broken: bool = False
+    connection: Connection | None = None
+    dialling: asyncio.Task[None] | None = None
+    retry: asyncio.TimerHandle | None = None
+    waiting: list[tuple[FrameParts, int, bool]] = field(default_factory=list)
+    waiting_bytes: int = 0
+    failures: int = 0
+    is_reported: bool = False
+    missed_since: float = 0.0
+
+    @property
+    def is_dialled(self) -> bool:
+        """Whether it is being dialled, or will be."""
+        return self.dialling is not None or self.retry is not None

@@ -1,0 +1,380 @@
+"""All peers of a node: wanted connections kept, others made on demand, broken ones made again, idle ones closed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+
+import msgspec
+
+from omen.net.observe.counters import TransportCounters
+from omen.net.observe.logs import Log
+from omen.net.security.admission import AdmissionControl
+from omen.net.security.hello import Hello, Reason, Refused
+from omen.net.security.rate_limits import REMEMBERED
+from omen.net.transport.accepting import InboundConnection
+from omen.net.transport.connection import Connection
+from omen.net.transport.dialler import Dialler
+from omen.net.transport.peer import FrameParts, Peer, PeerListener
+from omen.protocol.events import NodeId
+
+TRIES_BEFORE_LOSS = 3
+SWEEP_S = 5.0
+SLOWEST_ACCEPTED = 10  # an idle connection that the other end dialled is that end's to close, within reason
+
+
+class Peers:
+    """All connections of a node, by the place of the node at the other end."""
+
+    def __init__(self, hello: Hello, listener: PeerListener, log: Log, admission: AdmissionControl) -> None:
+        self.limits = admission.limits
+        self.admission = admission
+        self._hello = hello
+        self.table: dict[NodeId, Peer] = {}
+        self.counters = TransportCounters()
+        self._names: OrderedDict[NodeId, str] = OrderedDict()
+        self._unreachable: set[NodeId] = set()
+        self._listener = listener
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._open: set[Connection] = set()
+        self._dirty: set[Connection] = set()
+        self._flush_is_due = False
+        self._drained = asyncio.Event()
+        self._dialler = Dialler(self, self.counters, log, self._on_failed)
+        self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+
+    @property
+    def hello(self) -> Hello:
+        """How this node introduces itself: its core may have rejoined."""
+        incarnation = self._listener.incarnation
+        if incarnation is not None and incarnation != self._hello.incarnation:
+            hello: Hello = msgspec.structs.replace(self._hello, incarnation=incarnation)
+            self._hello = hello
+        return self._hello
+
+    def accept(self) -> InboundConnection:
+        """For a server: the protocol of a connection that comes in."""
+        return InboundConnection(self.admission, Connection(self))
+
+    def send(self, node: NodeId, address: str, parts: FrameParts, size: int, urgent: bool) -> None:
+        """Have a frame sent with the next tick; dial first where there is no connection."""
+        peer = self.table.get(node)
+        if peer is None:
+            if not address:
+                self.counters.dropped_unreachable += 1
+                return
+            peer = self.table[node] = Peer(node, address)
+        connection = peer.connection
+        if connection is not None:
+            if connection.queue(parts, size, urgent):
+                self._dirty.add(connection)
+                self._want_flush()
+            elif not urgent:
+                self.counters.dropped_slow_consumer += 1
+            return
+        if address:
+            peer.address = address
+        self._hold(peer, parts, size, urgent)
+        self._dialler.dial(peer)
+
+    def _hold(self, peer: Peer, parts: FrameParts, size: int, urgent: bool) -> None:
+        if peer.waiting_bytes + size > self.limits.queue_bytes:
+            peer.is_broken = True
+            self.counters.dropped_queue_full += 1
+            return
+        peer.waiting.append((parts, size, urgent))
+        peer.waiting_bytes += size
+
+    def _want_flush(self) -> None:
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """One write for each connection that has something to send."""
+        self._flush_is_due = False
+        now = self._loop.time()
+        dirty, self._dirty = self._dirty, set()
+        for connection in dirty:
+            connection.flush(now)
+
+    def want(self, node: NodeId, address: str) -> None:
+        """The core wants this connection from now on."""
+        peer = self.table.get(node)
+        if peer is None:
+            peer = self.table[node] = Peer(node)
+        if address:
+            peer.address = address
+        if not peer.is_wanted:
+            peer.is_wanted, peer.is_reported = True, False
+            peer.missed_since = self._loop.time()
+        if peer.connection is None and not peer.is_dialled:
+            self._dialler.dial_in_turn(peer)
+
+    def release(self, node: NodeId) -> None:
+        """The core wants it no more; it closes when it has been idle for a while."""
+        peer = self.table.get(node)
+        if peer is not None:
+            peer.is_wanted = False
+            self._tidy(peer)
+
+    async def greet(self, address: str) -> Hello:
+        """Dial an address, learn which node is there; the connection stays. Raises OSError, TimeoutError or Refused."""
+        return await self._dialler.greet(address)
+
+    def connections(self) -> list[Connection]:
+        return [peer.connection for peer in self.table.values() if peer.connection is not None]
+
+    def name_of(self, node: NodeId) -> str:
+        """The name of a peer, once it has shown that it may go by it; else empty."""
+        peer = self.table.get(node)
+        return peer.name if peer is not None else ""
+
+    def label_of(self, node: NodeId) -> str:
+        """A node as logs and pages show it: by its name where it was ever a peer here, else by its place."""
+        return self._names.get(node) or f"{node:016x}"
+
+    def is_unreachable(self, node: NodeId) -> bool:
+        """Whether the last wanted connection to a node could not be made again."""
+        return node in self._unreachable
+
+    def congested(self) -> list[Connection]:
+        """The connections that hold publishers back: half of their queue is full."""
+        mark = self.limits.queue_bytes // 2
+        return [
+            peer.connection
+            for peer in self.table.values()
+            if peer.connection is not None and peer.connection.bulk_bytes > mark and peer.connection.is_write_paused
+        ]
+
+    def slow_consumers(self) -> list[str]:
+        """The peers whose queue was emptied, until they have read what is on its way to them."""
+        connected = ((peer, peer.connection) for peer in self.table.values())
+        return sorted(peer.name for peer, found in connected if found is not None and found.is_slow_consumer)
+
+    async def wait_for_congested(self) -> None:
+        """Backpressure: wait until no peer holds publishers back. One that takes too long is a slow consumer."""
+        deadline = self._loop.time() + self.limits.publish_patience_s
+        while congested := self.congested():
+            left = deadline - self._loop.time()
+            if left <= 0:
+                for connection in congested:
+                    connection.mark_slow_consumer()
+                return
+            self._drained.clear()
+            try:
+                async with asyncio.timeout(min(left, 0.1)):
+                    await self._drained.wait()
+            except TimeoutError:
+                continue
+
+    def on_opened(self, connection: Connection) -> None:
+        self._open.add(connection)
+        if self._dialler.is_closed:
+            connection.abort()
+
+    def on_greeted(self, connection: Connection) -> None:
+        """Its handshake has ended."""
+        hello = connection.peer
+        assert hello is not None
+        try:
+            connection.limit_to(self.admission.admit(connection, hello, self._loop.time()))
+        except Refused as refusal:
+            connection.refuse(refusal)
+            return
+        self._remember_name(hello)
+        peer = self.table.setdefault(hello.node, Peer(hello.node))
+        former = peer.incarnation
+        if former is not None and hello.session != peer.session:
+            if hello.incarnation <= former:
+                explanation = f"another {hello.name!r} is known here, in a later incarnation"
+                connection.refuse(Refused(explanation, Reason.FORMER_INCARNATION))
+                return
+            if peer.connection is not None:
+                self._detach(peer).abort()
+            self._listener.on_peer_lost(hello.node, former)
+            self.table[hello.node] = peer
+        peer.incarnation = max(hello.incarnation, former or 0)
+        peer.session, peer.name, peer.address = hello.session, hello.name, hello.address
+        present = peer.connection
+        if present is not None and not self._replaces(connection, present):
+            connection.retire()
+        else:
+            if present is not None:
+                self._detach(peer).retire()
+                peer.is_broken |= present.lost_frames or present.dialled == connection.dialled
+            self._attach(peer, connection)
+
+    def _remember_name(self, hello: Hello) -> None:
+        self._names[hello.node] = hello.name
+        self._names.move_to_end(hello.node)
+        if len(self._names) > REMEMBERED:
+            self._names.popitem(last=False)
+
+    def _replaces(self, fresh: Connection, present: Connection) -> bool:
+        """Both ends dialled at once: the one that the lower place dialled stays. A second try by one end stays too."""
+        assert fresh.peer is not None
+        if fresh.dialled == present.dialled:
+            return True
+        return fresh.dialled == (self.hello.node < fresh.peer.node)
+
+    def _attach(self, peer: Peer, connection: Connection) -> None:
+        peer.connection = connection
+        peer.failures = 0
+        peer.is_reported = False
+        self._unreachable.discard(peer.node)
+        if peer.retry is not None:
+            peer.retry.cancel()
+            peer.retry = None
+        waiting, peer.waiting, peer.waiting_bytes = peer.waiting, [], 0
+        for parts, size, urgent in waiting:
+            connection.queue(parts, size, urgent)
+        self._dirty.add(connection)
+        self._want_flush()
+        if peer.is_broken:
+            peer.is_broken = False
+            self.counters.reconnects += 1
+            self._listener.on_peer_ready(peer.node)
+
+    def _detach(self, peer: Peer) -> Connection:
+        connection = peer.connection
+        assert connection is not None
+        peer.connection = None
+        self._dirty.discard(connection)
+        return connection
+
+    def on_frames(self, connection: Connection, frames: list[bytes]) -> None:
+        assert connection.peer is not None
+        connection.touch(self._loop.time())
+        self._listener.on_peer_frames(connection.peer.node, frames, connection)
+
+    def on_slow_consumer(self, connection: Connection) -> None:
+        """Its queue was emptied."""
+        if connection.peer is not None:
+            self._log.warning("slow_consumer", peer=connection.peer.name)
+            self._listener.on_slow_consumer(connection.peer.node)
+
+    def on_drained(self, connection: Connection) -> None:
+        """The other end reads again."""
+        connection.flush(self._loop.time())
+        self._drained.set()
+        if connection.recover() and connection.peer is not None:
+            self._log.info("slow_consumer_recovered", peer=connection.peer.name)
+            self._listener.on_peer_ready(connection.peer.node)
+
+    def on_refused(self, connection: Connection, refusal: Refused) -> None:
+        """Counted, and banned where it was an offence."""
+        self.admission.note_refusal(refusal, connection.remote, connection.peer, self._loop.time())
+
+    def on_closed(self, connection: Connection, error: Exception | None) -> None:
+        self._open.discard(connection)
+        self._dirty.discard(connection)
+        self.admission.inbound.remove(connection)
+        self._drained.set()
+        peer = self.table.get(connection.peer.node) if connection.peer is not None else None
+        if peer is None or peer.connection is not connection or self._dialler.is_closed:
+            return
+        peer.connection = None
+        peer.missed_since = self._loop.time()
+        if not connection.is_retired or connection.lost_frames:
+            peer.is_broken = True
+            self.counters.connections_broken += 1
+        if peer.is_wanted:
+            self._dialler.dial_in_turn(peer)
+        else:
+            self._tidy(peer)
+
+    def _on_failed(self, peer: Peer, error: Exception) -> None:
+        """The peer could not be reached."""
+        if peer.connection is not None or self.table.get(peer.node) is not peer:
+            return
+        peer.failures += 1
+        self.counters.dial_failures += 1
+        self.counters.dropped_unreachable += len(peer.waiting)
+        if not peer.is_wanted:
+            del self.table[peer.node]
+            return
+        if any(not urgent for _, _, urgent in peer.waiting):
+            peer.is_broken = True
+        peer.waiting, peer.waiting_bytes = [], 0
+        missed_s = self._loop.time() - peer.missed_since
+        if not peer.is_reported and peer.failures >= TRIES_BEFORE_LOSS and missed_s >= self.limits.lost_after_s:
+            peer.is_reported = True
+            if len(self._unreachable) >= REMEMBERED:
+                self._unreachable.clear()
+            self._unreachable.add(peer.node)
+            self._log.info("peer_unreachable", peer=self.label_of(peer.node), cause=str(error))
+            self._listener.on_peer_lost(peer.node, peer.incarnation)
+        if missed_s >= self.limits.give_up_after_s:
+            self.release(peer.node)
+        if peer.is_wanted:
+            self._dialler.dial_again(peer)
+
+    def forget(self, node: NodeId) -> None:
+        """The core has lost it: no connection to it is kept or tried any more."""
+        peer = self.table.get(node)
+        if peer is not None:
+            peer.is_wanted = False
+            if peer.connection is None:
+                self._drop(peer)
+
+    def release_all(self) -> None:
+        """The core has rejoined: it says anew which connections it wants."""
+        for peer in list(self.table.values()):
+            self.release(peer.node)
+
+    def _tidy(self, peer: Peer) -> None:
+        if not peer.is_wanted and peer.connection is None and not peer.waiting:
+            self._drop(peer)
+
+    def _drop(self, peer: Peer) -> None:
+        self._dialler.stop(peer)
+        if self.table.get(peer.node) is peer:
+            del self.table[peer.node]
+
+    def _sweep(self) -> None:
+        """Close connections that are not needed, overdue, or made by a certificate that has expired."""
+        now = self._loop.time()
+        for open_ in list(self._open):
+            refusal = open_.overdue(now)
+            if refusal is not None:
+                open_.refuse(refusal)
+                open_.abort()
+            elif time.time() > open_.valid_until:
+                open_.refuse(Refused("the certificate shown has expired by now", Reason.CERTIFICATE))
+        for peer in list(self.table.values()):
+            connection = peer.connection
+            if connection is None or peer.is_wanted:
+                continue
+            patience = self.limits.idle_s * (1 if connection.dialled else SLOWEST_ACCEPTED)
+            if now - connection.last_used > patience:
+                connection.retire()
+        self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+
+    async def renew(self, over_s: float = 2.0) -> None:
+        """Other keys are in force: every connection made by former ones is made again, one after the other."""
+        version = self.admission.credentials.version
+        former = [connection for connection in self._open if connection.key_version < version]
+        for connection in former:
+            if self._dialler.is_closed:
+                return
+            connection.close()
+            await asyncio.sleep(over_s / len(former))
+
+    async def close(self, patience_s: float = 1.0) -> None:
+        """Write out what is waiting, then close everything."""
+        self.flush()
+        self._dialler.close()
+        self._sweeper.cancel()
+        for peer in self.table.values():
+            self._dialler.stop(peer)
+        for connection in list(self._open):
+            connection.close()
+        deadline = self._loop.time() + patience_s
+        while self._open and self._loop.time() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in list(self._open):
+            connection.abort()
+        self.table.clear()

@@ -1,0 +1,72 @@
+"""Settings files: with mistakes, and with names of the last release."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from omen.errors import InvalidInput
+from omen.net.settings import NodeConfig, read_node_config
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("nmae = 'a'", "did you mean 'name'"),
+        ("name = 'a b'", "without blanks"),
+        ("listen = 'nowhere'", "must be HOST:PORT"),
+        ("listen = '0.0.0.0:7070'", "say which one in `advertise`"),
+        ("topics = 'tea'", "list of texts"),
+        ("[protocol]\nresilience = 'three'", "protocol.resilience: must be a whole number"),
+        ("[protocol]\nresilience = 0", "protocol.resilience: must be a whole number, 1 or more, not 0"),
+        ("[protocol]\ngossip_period = 0", "number of seconds from 0.001"),
+        ("[protocol]\ngossip_period = 1e-9", "number of seconds from 0.001"),
+        ("[protocol]\naudit_period = nan", "protocol.audit_period: must be a number of seconds"),
+        ("[protocol]\naudit_period = inf", "protocol.audit_period: must be a number of seconds"),
+        ("[protocol]\nrho = nan", "protocol.rho: must be a number, 0 or more, not nan"),
+        ("[protocol.dissemination]\nwindow_count = 0", "protocol.dissemination.window_count: .* 1 or more"),
+        ("[protocol.dissemination]\nstreams = 0", "protocol.dissemination.streams: .* 1 or more"),
+        ("[limits]\njoin_timeout_s = inf", "limits.join_timeout_s: must be a number"),
+        ("[limits]\nframe_bytes = 100000", "less than the largest publication"),
+        ("[limits]\nframe_bytes = 2000000000", "limits.frame_bytes: 1073741824 at most"),
+        ("engine = 'fast'", "one of soon, lazy, eager"),
+        ("name = ", "not TOML"),
+    ],
+)
+def test_a_settings_file_with_a_mistake_says_where(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=complaint):
+        read_node_config(path)
+
+
+@pytest.mark.parametrize(
+    ("table", "former", "present", "value"),
+    [
+        ("protocol", "mend_rho", "repair_rho", 7.5),
+        ("protocol.dissemination", "windows_bytes", "total_window_bytes", 1 << 22),
+    ],
+)
+def test_a_setting_by_its_former_name_is_taken_with_a_warning(
+    tmp_path: Path, table: str, former: str, present: str, value: float
+) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(f"[{table}]\n{former} = {value}\n")
+    with pytest.warns(DeprecationWarning, match=rf"{table}\.{former} is deprecated.* use {table}\.{present}"):
+        config = read_node_config(path)
+    settings = config.protocol if table == "protocol" else config.protocol.dissemination
+    assert getattr(settings, present) == value
+    path.write_text(f"[{table}]\n{former} = {value}\n{present} = {value}\n")
+    with pytest.raises(InvalidInput, match=f"{former} is the former name of"):
+        read_node_config(path)
+
+
+def test_the_example_file_needs_no_warning_and_changes_no_default(tmp_path: Path) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(files("omen.net").joinpath("node.toml").read_text())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_node_config(path) == NodeConfig(name="n1")
