@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 SOURCES = tuple(
     path for path in sorted((ROOT / "src").rglob("*")) if path.suffix in (".py", ".toml", ".html", ".js", ".css")
 )
@@ -41,18 +42,14 @@ ALLOWED = {
     r"\bomen mend\b|`mend`|\"mend\"|\bcli[./]mend\b|\bbench mend\b": COMMAND,
     r"^ +mend,$|\bhandler=mend\b|\bdef mend\b|\bmend_rho\b|-mend-rho\b": COMMAND,
     r"\bhole-loss-while-mending\b|\btaken-for-gone-by-each-other\b": "the names of scenario files",
-    r"\boverlay mending for topic-based\b": "the title of the OMen paper",
+    r"\boverlay mending(?= for topic-based|\")": "the title of the OMen paper",
 }
 """What looks like a forbidden word and is none, and why."""
 
 # Temporary. Remove a line as soon as its files pass; a line that no file needs any more fails below.
-PENDING = (
+PENDING: tuple[str, ...] = (
     "docs/dissemination.md",
-    "src/omen/protocol/config.py",
     "src/omen/protocol/dissemination/",
-    "src/omen/protocol/membership/failure_detector.py",
-    "src/omen/protocol/messages/publications.py",
-    "src/omen/report/",
     "src/omen/sim/",
 )
 # End of temporary.

@@ -71,7 +71,7 @@ class Config:
     halo_hops: int = 2
     """How far around the shadow set the coordinator sees; 0 is the paper's literal reading.
 
-    Further than one hop only where a topic seems to be in pieces: that saves more messages than it costs.
+    Further than one hop only where a topic seems to be split: that saves more messages than it costs.
     """
     gossip_period: Time = SECOND
     """T_wait: one gossip exchange at a random time in each such interval (omen Alg. 3)."""

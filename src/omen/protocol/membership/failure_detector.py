@@ -93,7 +93,7 @@ class FailureDetector:
         return [node for node, peer in self.peers.items() if peer.state is PeerState.SUSPECTED]
 
     def start(self) -> None:
-        """Begin at a random time of the period, so that beats are spread."""
+        """Begin at a random time of the period, so that heartbeats are spread."""
         self._out.set_timer(HeartbeatTimer(), self._random.randrange(self._config.heartbeat_period))
 
     def watch(self, refs: Mapping[NodeId, Ref], now: Time) -> None:

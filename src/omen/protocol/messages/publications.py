@@ -1,7 +1,7 @@
 """What nodes say to each other about publications: the publications themselves, and what each of two neighbours has.
 
-A stream is what one life of a publisher says on one topic, numbered one after the other. A run is a part of it without
-a silence as long as windows last: what comes before the first of a run is kept by nobody any more.
+A stream is what one incarnation of a publisher publishes on one topic, numbered one after the other. A run is a part
+of it without a silence as long as windows last: what comes before the first of a run is kept by nobody any more.
 """
 
 from __future__ import annotations
