@@ -46,6 +46,7 @@ BEFORE = {"omen replay --workload r --overlay r": "omen churn random --workload 
 """What a page leaves to its reader: here, from where `more.parquet` comes."""
 
 LIVE = "tests/network/test_commands.py"
+REPRODUCED = "tests/unit/report/test_reproduce.py"
 CLUSTER = f"{LIVE}::test_a_cluster_is_brought_up_killed_brought_back_and_ended"
 ELSEWHERE = {
     "omen node --config": (f"{LIVE}::test_a_node_leaves_in_good_order_on_sigterm_and_logs_json", "runs until stopped"),
@@ -56,12 +57,15 @@ ELSEWHERE = {
     "omen cluster kill": (CLUSTER, "needs a cluster"),
     "omen cluster start": (CLUSTER, "needs a cluster"),
     "omen cluster down": (CLUSTER, "needs a cluster"),
-    "omen reproduce all --scale quick": ("tests/unit/test_reproduce.py", "takes twenty minutes"),
-    "omen reproduce all --scale full": ("tests/unit/test_reproduce.py", "takes hours, and data that is not here"),
+    "omen reproduce all --scale quick": (REPRODUCED, "takes twenty minutes"),
+    "omen reproduce all --scale full": (
+        "tests/unit/report/test_reproduce.py",
+        "takes hours, and data that is not here",
+    ),
     "make demo": ("tests/network/test_demo.py", "its two commands are run by tests of their own"),
     "make test": ("tests", "is this"),
     "NUMBA_BOUNDSCHECK=1": ("tests", "is this, compiled anew, which takes minutes"),
-    "make claims": ("tests/unit/test_reproduce.py", "needs a run at full scale"),
+    "make claims": (REPRODUCED, "needs a run at full scale"),
     ".venv/bin/python -m tests.paper.readings": ("tests/paper", "takes minutes"),
     ".venv/bin/python -m tests.network.chaos": ("tests/network/test_end_to_end.py", "takes minutes to half an hour"),
     ".venv/bin/python -m tests.network.cutting": ("tests/network/test_cut_and_heal.py", "takes a minute"),

@@ -8,6 +8,9 @@ is a missing one. Rows are counted from 1 within their file, without header and 
 
 from __future__ import annotations
 
+from typing import Any
+from warnings import warn
+
 from omen.tables.churn_table import ChurnTable, event_word, read_churn, read_topic_lists, write_churn
 from omen.tables.columns import Column, column_of_words
 from omen.tables.raw import NOT_TEXT, RejectedRow, read_text
@@ -52,3 +55,10 @@ __all__ = [
     "write_text",
     "write_workload",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "write_mended":
+        warn("omen.tables.write_mended is now write_repaired", DeprecationWarning, stacklevel=2)
+        return write_repaired
+    raise AttributeError(f"module 'omen.tables' has no attribute {name!r}")

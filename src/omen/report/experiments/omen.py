@@ -1,4 +1,6 @@
-"""Chen, Vitenberg, Jacobsen, "OMen: Overlay mending": section 6, Figs. 3-12, claims O01-O32.
+"""Chen, Vitenberg, Jacobsen, "OMen: overlay mending for topic-based publish/subscribe", 2016.
+
+Section 6, Figs. 3-12, claims O01-O32.
 
 Degrees after churn are compared in ratio: ours are scaled so that both start from the paper's 232, and views so that
 both have its size at lambda 5. Next to SpiderCast they are told as they are, since its highest degree follows the

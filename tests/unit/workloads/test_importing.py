@@ -12,7 +12,7 @@ from omen.errors import InvalidInput, InvalidTable
 from omen.interests import Interests
 from omen.workloads import import_subscriptions
 
-DATA = Path(os.environ.get("OMEN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("OMEN_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
 
 def put(path: Path, text: str | bytes) -> Path:

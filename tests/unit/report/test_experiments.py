@@ -106,7 +106,7 @@ def test_what_goes_beyond_the_papers_is_made_from_declared_cells() -> None:
 
 
 def test_the_documentation_shows_the_claims_that_are_judged() -> None:
-    with (Path(__file__).parents[2] / "docs" / "claims.csv").open(newline="", encoding="utf-8") as file:
+    with (Path(__file__).parents[3] / "docs" / "claims.csv").open(newline="", encoding="utf-8") as file:
         shown = list(csv.DictReader(file))
     assert [row["id"] for row in shown] == list(claims())
     for row in shown:

@@ -172,7 +172,7 @@ def test_import_reads_adjacency_lines(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_demo_ends_well_and_keeps_what_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("demo --no-live --out", tmp_path / "demo") == 0
     story = capsys.readouterr().out
-    for word in ("gm", "low-oda", "gm2", "a ring a topic", "a mesh of 6 a topic", str(tmp_path / "demo")):
+    for word in ("gm", "low-oda", "gm2", "a ring per topic", "a mesh of 6 per topic", str(tmp_path / "demo")):
         assert word in story
     command = next(line.split() for line in story.splitlines() if line.startswith("  omen check"))
     assert main(command[1:]) == 0

@@ -221,3 +221,10 @@ def test_reading_and_writing_leave_pandas_alone(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "w")], env={**os.environ, "PYTHONPATH": source}, check=True
     )
+
+
+def test_the_former_name_of_write_repaired_works_and_warns() -> None:
+    from omen import tables
+
+    with pytest.deprecated_call(match="write_repaired"):
+        assert tables.write_mended is tables.write_repaired

@@ -1,4 +1,4 @@
-"""A setting of a run that makes no sense is refused before anything is run."""
+"""`omen sweep`: what it writes, and what it refuses before anything is run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import run
+from commands import run, run_json
 
 WORKLOAD = "workload = {nodes = 9, topics = 4, sizes = 2}\n"
 
@@ -47,3 +47,48 @@ def test_one_cell_that_failed_is_one_cell(tmp_path: Path, capsys: pytest.Capture
     assert "1 cell failed:" in told
     assert "nowhere: no such file or folder" in told
     assert "no such file or folder" in (tmp_path / "s" / "results.csv").read_text()
+
+
+def test_sweep_writes_a_table_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "g.toml").write_text(
+        """
+        seeds = 2
+        [workload]
+        nodes = [12, 20]
+        topics = 6
+        sizes = 2
+        [[run]]
+        algorithm = ["gm", "low-oda"]
+        [[figure]]
+        name = "links"
+        x = "nodes"
+        y = "edges"
+        by = "name"
+        """
+    )
+    out = tmp_path / "s"
+    found = run_json(capsys, "sweep", tmp_path / "g.toml", "--out", out, "--engine", "local", "--figures")
+    assert found["cells"] == found["run"] == 8
+    assert {Path(path).name for path in found["figures"]} == {"links.svg", "links.png", "links.csv"}
+    assert len((out / "results.csv").read_text().splitlines()) == 9
+    assert (out / "figures" / "links.csv").read_text().count("gm") == 2
+    assert run_json(capsys, "sweep", tmp_path / "g.toml", "--out", out, "--engine", "local")["reused"] == 8
+
+
+def test_a_figure_of_no_column_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "g.toml").write_text(
+        'workload = {nodes = 9, topics = 4, sizes = 2}\nrun = {algorithm = "gm"}\nfigure = {x = "nodse", y = "edges"}'
+    )
+    assert run("sweep", tmp_path / "g.toml", "--engine", "local", "--figures", "--out", tmp_path / "s") == 2
+    assert "did you mean 'nodes'" in capsys.readouterr().err
+
+
+def test_a_grid_that_is_no_toml_is_refused_with_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "g.toml").write_text("seeds = = 3")
+    assert run("sweep", tmp_path / "g.toml", "--out", tmp_path / "s") == 2
+    assert "g.toml: not TOML" in capsys.readouterr().err
+    assert run("sweep", tmp_path / "none.toml", "--out", tmp_path / "s") == 2
+    assert "no such file" in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()

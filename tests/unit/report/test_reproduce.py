@@ -97,7 +97,7 @@ def test_nothing_is_run_where_only_a_report_is_asked_for(tmp_path: Path, capsys:
 
 
 def test_the_readme_and_the_ledger_it_shows_agree() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     with (root / "docs" / "claims.csv").open(newline="", encoding="utf-8") as file:
         counts = Counter(row["verdict"] for row in csv.DictReader(file))
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
