@@ -49,7 +49,9 @@ def _draw(info: Any, draw: random.Random) -> Any:
         case inspect.IntType():
             return draw.choice((0, 1, 7, 300, 70_000, 1 << 31))
         case inspect.StrType():
-            return draw.choice(("leave", "join", "127.0.0.1:7070"))
+            return draw.choice(("", "n1", "127.0.0.1:7070"))
+        case inspect.EnumType():
+            return draw.choice([member.value for member in info.cls])
         case inspect.BytesType():
             return draw.randbytes(draw.randrange(8))
         case inspect.BoolType():
