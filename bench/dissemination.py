@@ -23,9 +23,9 @@ TOPICS = 10
 
 def build_part() -> Dissemination:
     me = Ref(1, 1, "")
-    part = Dissemination(me, Config(), Outbox(me.id), lambda topic: False)
+    part = Dissemination(me, Config(), Outbox(me.id))
     topics = frozenset(range(TOPICS))
-    part.refresh(topics, topics, {peer: (Ref(peer, 1, ""), topics) for peer in range(2, 6)}, 0)
+    part.refresh(topics, topics, frozenset(), {peer: (Ref(peer, 1, ""), topics) for peer in range(2, 6)}, 0)
     return part
 
 
@@ -55,7 +55,7 @@ def main() -> None:
         for decode in (False, True):
             each = min(measure(payload_bytes, decode) for _ in range(3))
             what = "frame to outputs" if decode else "publication to outputs"
-            print(f"{payload_bytes:6d} B  {what:24s} {each * 1e6:5.2f} us, {1 / each:9,.0f} a processor-second")
+            print(f"{payload_bytes:6d} B  {what:24s} {each * 1e6:5.2f} us, {1 / each:9,.0f} per processor-second")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class Group:
             self.split |= not check_overlay(*self.population.snapshot()).holds
 
     def states(self) -> set[LinkState]:
-        return {state for core in self.population.cores.values() for state in core.link_states().values()}
+        return {link.state for core in self.population.cores.values() for link in core.links().values()}
 
 
 def test_a_link_goes_where_another_path_exists() -> None:

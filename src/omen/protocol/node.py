@@ -28,11 +28,11 @@ from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.base import INCARNATION_AT_MOST, Descriptor, Digest, EventId, EventKind, Ref
 from omen.protocol.messages.publications import Publication
 from omen.protocol.parts import build_parts
-from omen.protocol.repair.links import FADING, UP, LinkState
+from omen.protocol.repair.links import FADING, UP
 from omen.protocol.repair.loss_reports import LossReportLookup
 from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
-from omen.protocol.status import NodeStatus, OwnStatus, take_status
+from omen.protocol.status import LinkStatus, NodeStatus, OwnStatus, links_status, take_status
 from omen.protocol.validation import MessageValidator
 
 
@@ -145,20 +145,25 @@ class OmenNode:
     @property
     def is_busy(self) -> bool:
         """Whether this node has something to repair, to make or to report."""
-        queue = self._parts.coordinator.event_queue
+        parts = self._parts
+        queue = parts.coordinator.event_queue
         return bool(
-            self._parts.requests.open
-            or self._parts.loss_reports.open
+            parts.requests.open
+            or parts.loss_reports.open
             or queue.exe_q
             or queue.standby
-            or self._parts.coordinator.repair
-            or self._parts.shadow_member.proposals
-            or self._parts.link_pruning.is_busy
+            or parts.coordinator.repair
+            or parts.shadow_member.proposals
+            or parts.link_pruning.is_busy
         )
 
-    def link_states(self) -> dict[NodeId, LinkState]:
-        """How far each link is, for those who look often; `status` has the rest."""
-        return {node: link.state for node, link in self._parts.links.links.items()}
+    def links(self) -> dict[NodeId, LinkStatus]:
+        """The links alone, for monitors that look at all nodes often; `status` has the rest."""
+        return links_status(self._parts)
+
+    @property
+    def open_lookups(self) -> int:
+        return self._parts.ring_lookup.open_count
 
     def status(self) -> NodeStatus:
         """The node as it is now: all that the outside sees of it."""
@@ -206,13 +211,12 @@ class OmenNode:
     def _rejoin(self, incarnation: int) -> None:
         """This node was declared failed: all it had is void, but the peers it knows, and what it wants."""
         ref = Ref(self.ref.id, incarnation, self.ref.address)
-        known = {
-            other: entry for other, (entry, _) in self._parts.peer_sampling.view.items()
-        } | self._parts.ring.members
-        tombstones, lost_peers = self._parts.peer_table.tombstones, self._parts.lost_peers.remembered
-        self._parts.join_leave.say_goodbye(handled=False)
+        parts = self._parts
+        known = {other: entry for other, (entry, _) in parts.peer_sampling.view.items()} | parts.ring.members
+        tombstones, lost_peers = parts.peer_table.tombstones, parts.lost_peers.remembered
+        parts.join_leave.say_goodbye(handled=False)
         contacts = [known[other] for other in sorted(known)]
-        self._build(ref, self._parts.requests.wanted, contacts, tombstones, lost_peers)
+        self._build(ref, parts.requests.wanted, contacts, tombstones, lost_peers)
         self._out.to_oneself.clear()
         self._out.notify(events.Rejoined(incarnation))
         self._dissemination.me = ref
@@ -225,11 +229,12 @@ class OmenNode:
         if self.stopped:
             return []
         self._clock.now = now
+        if isinstance(event, events.Received):  # by far the most frequent
+            if type(event.message) is Publication:
+                return self.receive(event.sender, event.message, now)
+            self._receive(event.sender, event.message)
+            return self._conclude()
         match event:
-            case events.Received(sender, message):
-                if type(message) is Publication:
-                    return self.receive(sender, message, now)
-                self._receive(sender, message)
             case events.TimerFired(timer):
                 self._timers[type(timer)](timer)
             case events.PeerLost(peer, incarnation):
@@ -265,14 +270,15 @@ class OmenNode:
 
     def _receive(self, sender: NodeId, message: Any) -> None:
         """Validate a message, then hand it to its handler."""
+        parts = self._parts
         message, complaint = self._validator.check(sender, message)
         if complaint is not None:
             self._refused[complaint] += 1
             return
-        if sender in self._parts.peer_table.tombstones:
-            self._parts.lost_peers.on_message_from(sender, self._parts.incarnations.latest(sender))
+        if sender in parts.peer_table.tombstones:
+            parts.lost_peers.on_message_from(sender, parts.incarnations.latest(sender))
         if self.config.detector:
-            self._parts.failure_detector.hear(sender, self._clock.now)
+            parts.failure_detector.hear(sender, self._clock.now)
         self._handlers[type(message)](sender, message)
 
     def _conclude(self) -> Sequence[Output]:
@@ -297,28 +303,29 @@ class OmenNode:
 
     def _settle_overlay(self) -> None:
         """Confirm links that came up, keep connections, tell others what changed."""
-        links, ring = self._parts.links, self._parts.ring
+        parts = self._parts
+        links, ring = parts.links, parts.ring
         if self.config.audit and (links.came_up or links.changed):
-            self._parts.audit.labels.note_change()
-        if links.came_up or self._parts.shadow_member.proposals:
-            self._parts.shadow_member.confirm_links()
+            parts.audit.labels.note_change()
+        if links.came_up or parts.shadow_member.proposals:
+            parts.shadow_member.confirm_links()
         ring_changed = ring.changed
         if ring_changed:
             ring.changed = False
             links.announce_successors(ring.successor_refs())
-            self._parts.views.follow(ring.get_preds(), self._parts.coordinator.pinned())
-            self._parts.views.select_view()
-            self._parts.gossip.fetch_predecessors()
-        if links.changed or ring_changed or self._parts.peer_table.me.digest is not self._parts.connections.told:
-            self._parts.descriptor.refresh()
-            watched = self._parts.connections.keep()
+            parts.views.follow(ring.get_preds(), parts.coordinator.pinned())
+            parts.views.select_view()
+            parts.gossip.fetch_predecessors()
+        if links.changed or ring_changed or parts.peer_table.me.digest is not parts.connections.told:
+            parts.descriptor.refresh()
+            watched = parts.connections.keep()
             if self.config.detector:
-                self._parts.failure_detector.watch(watched, self._clock.now)
-            self._parts.connections.tell_status()
-        if self._parts.views.version != self._paced_at:
-            self._paced_at = self._parts.views.version
-            if self._parts.gossip.rest > 1 and not self._parts.views.are_ready():
-                self._parts.gossip.rest = 1  # rest no longer where a view needs others
+                parts.failure_detector.watch(watched, self._clock.now)
+            parts.connections.tell_status()
+        if parts.views.version != self._paced_at:
+            self._paced_at = parts.views.version
+            if parts.gossip.rest > 1 and not parts.views.are_ready():
+                parts.gossip.rest = 1  # rest no longer where a view needs others
                 self._set_round_timer(0)
 
     # Gossip and lookups

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from omen.protocol.audit.labels import Label
 from omen.protocol.config import Config
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from omen.protocol.parts import Parts
 
 
-@dataclass(frozen=True, slots=True)
-class LinkStatus:
+class LinkStatus(NamedTuple):
     """One link as this end sees it."""
 
     ref: Ref
@@ -176,7 +175,7 @@ class NodeStatus:
         return any(event.kind == EventKind.JOIN for event in self.repairs.requests)
 
 
-def _links_status(parts: Parts) -> dict[NodeId, LinkStatus]:
+def links_status(parts: Parts) -> dict[NodeId, LinkStatus]:
     return {node: LinkStatus(link.ref, link.state) for node, link in parts.links.links.items()}
 
 
@@ -233,7 +232,7 @@ def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus
         wanted=frozenset(requests.wanted),
         waiting=frozenset(requests.waiting_for()),
         leaving=requests.departing,
-        links=_links_status(parts),
+        links=links_status(parts),
         membership=_membership_status(parts),
         repairs=_repairs_status(parts),
         backup_sets=_backup_sets_status(parts),

@@ -171,7 +171,7 @@ class Monitors(Watch):
             self.whole_since is not None
             and not self._expected
             and not self._one_sided
-            and not any(core.is_busy or core.status().membership.lookups for core in cores)
+            and not any(core.is_busy or core.open_lookups for core in cores)
         )
 
     def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
@@ -254,13 +254,13 @@ class Monitors(Watch):
         for node, other in sorted(one_sided):
             since = self._one_sided.setdefault((node, other), now)
             if now - since > self.bounds.one_sided + self._patience:
-                state = self.population.cores[node].link_states()[other].value
+                state = self.population.cores[node].links()[other].state.value
                 self._record(AGREED, f"{self._name(node)} alone has a link to {self._name(other)} ({state})")
 
     def _one_sided_links(self) -> Iterator[tuple[NodeId, NodeId]]:
         cores = self.population.cores
         members = set(self.population.members())
-        links = {node: cores[node].status().links for node in members}
+        links = {node: cores[node].links() for node in members}
         paused = {node for node in members if self.world.places[node].paused}
         for node in members - paused:
             for other, link in links[node].items():

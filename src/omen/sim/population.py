@@ -15,7 +15,6 @@ from omen.protocol.membership.peer_table import Registry
 from omen.protocol.membership.ring import SPARE, nearest_after, nearest_before, place_of
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 from omen.protocol.node import OmenNode
-from omen.protocol.repair.links import LinkState
 from omen.sim.world import NOBODY, World, generator_for
 
 
@@ -163,12 +162,12 @@ class Population:
 
     def links(self) -> set[tuple[NodeId, NodeId]]:
         """The links both ends agree on."""
-        links = {node: self.cores[node].link_states() for node in self.members()}
+        links = {node: self.cores[node].links() for node in self.members()}
         return {
             (node, other)
             for node, theirs in links.items()
-            for other, state in theirs.items()
-            if node < other and state is LinkState.UP and other in links and links[other].get(node) is LinkState.UP
+            for other, link in theirs.items()
+            if node < other and link.is_up and (back := links.get(other, {}).get(node)) is not None and back.is_up
         }
 
     def snapshot(self) -> tuple[Interests, Overlay]:
