@@ -141,7 +141,7 @@ async def be_member(siege: Siege, name: str, to: str = "ann", holds: str = "eve-
 
 
 def address() -> str:
-    """An address nobody has used yet, or not for long: who broke the protocol is not heard from his for a while."""
+    """An address that was not used yet, or not lately: one that broke the protocol is banned for a while."""
     return ADDRESSES[next(_addresses) % len(ADDRESSES)]
 
 

@@ -35,7 +35,7 @@ from .member import Task, be_member
 from .verdict import Verdict, judge
 
 NEWCOMERS = "m*"
-KINDS = ("cut nodes", "coordinators", "neighbours", "anybody")
+KINDS = ("cut nodes", "coordinators", "neighbours", "any")
 MEND_PATIENCE_S = 180.0
 LOOK_S = 0.5
 
@@ -156,8 +156,8 @@ class Chaos:
         answers = ask([states[name]["http"] for name in names], "/topology", 10.0)
         return {name: answer for name, answer in zip(names, answers, strict=True) if answer is not None}
 
-    def wait_until_mended(self) -> float:
-        """Until everybody is there, and nobody knows of a loss that is not mended; how long that took."""
+    def wait_until_repaired(self) -> float:
+        """Until all nodes are there, and none knows of a loss that is not repaired; how long that took."""
         begun = time.monotonic()
         while time.monotonic() - begun < MEND_PATIENCE_S:
             seen = self.look()
@@ -177,7 +177,7 @@ class Chaos:
         return {config.name for config in self.dead} - self.alive.keys()
 
     def choose_victims(self) -> tuple[str, list[str]]:
-        """Up to L at once, in turn: cut nodes; a node with those who would mend its loss, or neighbours; anybody."""
+        """Up to L at once, in turn: cut nodes; a node with those that would repair its loss, or neighbours; any."""
         seen = self.look()
         most = LIVE.resilience
         kind = KINDS[self.told.rounds % len(KINDS)]
@@ -219,7 +219,7 @@ class Chaos:
         self.told.by_kind[kind] = self.told.by_kind.get(kind, 0) + len(victims)
 
     def _reap(self) -> None:
-        """Processes that ended though nobody killed them: before they had joined, or worse."""
+        """Processes that ended though they were not killed: before they had joined, or worse."""
         for name, process in list(self.alive.items()):
             if os.waitpid(process.pid, os.WNOHANG)[0]:
                 self.dead.append(self.alive.pop(name).config)
@@ -257,7 +257,7 @@ class Chaos:
         for part in ("logs", "nodes", "trouble", "recordings"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         self.start()
-        self.wait_until_mended()
+        self.wait_until_repaired()
         self._begun = time.monotonic()
         try:
             while self.told.kills < self.plan.kills and time.monotonic() - self._begun < self.plan.longest_s:
@@ -271,19 +271,21 @@ class Chaos:
         return judge((self.folder / "logs").glob("*.log"))
 
     def _one_round(self) -> None:
-        """Kill, wait until that is mended, bring back as many; then wait until it is time for the next."""
+        """Kill, wait until that is repaired, bring back as many; then wait until it is time for the next."""
         left = self._begun + self.plan.seconds - time.monotonic()
         rounds_left = max((self.plan.kills - self.told.kills) / 2.5, 1)
         begun = time.monotonic()
         self.kill(self.plan.kills - self.told.kills)
-        took = self.wait_until_mended()
+        took = self.wait_until_repaired()
         self.told.longest_mend_s = max(self.told.longest_mend_s, took)
         self.fill_up()
         if self.told.stops * self.plan.kills < self.plan.stops * self.told.kills:
             self.stop_one()
-        self.wait_until_mended()
+        self.wait_until_repaired()
         print(
-            f"{time.monotonic() - self._begun:.0f} s, mended in {took:.1f} s, {self.told}", file=sys.stderr, flush=True
+            f"{time.monotonic() - self._begun:.0f} s, repaired in {took:.1f} s, {self.told}",
+            file=sys.stderr,
+            flush=True,
         )
         time.sleep(max(0.0, min(left / rounds_left - (time.monotonic() - begun), 60.0)))
 
@@ -299,7 +301,7 @@ class Chaos:
         """No more publications; then time for all that is under way."""
         for process in self.alive.values():
             os.kill(process.pid, signal.SIGUSR1)
-        self.wait_until_mended()
+        self.wait_until_repaired()
         self.wait_until_whole()
 
     def wait_until_whole(self, patience_s: float = 180.0) -> None:

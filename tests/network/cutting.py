@@ -1,4 +1,4 @@
-"""A network is cut in two while both sides publish, and mended again: does everything arrive?
+"""A network is cut in two while both sides publish, and healed again: does everything arrive?
 
 python -m tests.network.cutting --seconds 20
 """
@@ -26,7 +26,7 @@ from omen.net.state import read_states
 from .member import Task, be_member, clock
 from .namespaces import SIDES, laid_cable
 from .proxies import laid_proxies
-from .verdict import Verdict, judge, read_life
+from .verdict import Verdict, judge, read_log
 
 TOPICS = tuple(f"t{number}" for number in range(6))
 EACH_SIDE = 4
@@ -44,12 +44,12 @@ class Divide(Protocol):
 
     def cut(self) -> None: ...
 
-    def mend(self) -> None: ...
+    def heal(self) -> None: ...
 
 
 @dataclass
 class Course:
-    """`crossed`: deliveries before it was mended of what the other side said while it was cut; of so many `said`."""
+    """`crossed`: deliveries before it was healed of what the other side said while it was cut; of so many `said`."""
 
     verdict: Verdict
     how: str
@@ -130,20 +130,20 @@ class Cutting:
             os.waitpid(pid, 0)
 
 
-def count_crossings(folder: Path, cut: int, mended: int) -> tuple[int, int]:
+def count_crossings(folder: Path, cut: int, healed: int) -> tuple[int, int]:
     """Publications said while the network was cut, and how often one was delivered on the other side meanwhile."""
     paths = list((folder / "logs").glob("*.log"))
     said: dict[tuple[str, str, str, str], str] = {}
     for path in paths:
-        node = str(read_life(path).node)
+        node = str(read_log(path).node)
         for at, kind, *words in map(str.split, path.read_text().splitlines()):
-            if kind == "P" and cut + SETTLED_US < int(at) < mended:
+            if kind == "P" and cut + SETTLED_US < int(at) < healed:
                 topic, incarnation, sequence = words
                 said[topic, node, incarnation, sequence] = path.stem[0]
     crossed = 0
     for path in paths:
         for at, kind, *words in map(str.split, path.read_text().splitlines()):
-            if kind == "D" and int(at) < mended:
+            if kind == "D" and int(at) < healed:
                 topic, node, incarnation, sequence = words
                 crossed += said.get((topic, node, incarnation, sequence), path.stem[0]) != path.stem[0]
     return len(said), crossed
@@ -159,14 +159,14 @@ def run(folder: Path, seconds: float, how: str = "auto", rate: float = 40.0) -> 
             between.cut()
             cut = clock()
             time.sleep(seconds)
-            mended = clock()
-            between.mend()
+            healed = clock()
+            between.heal()
             time.sleep(4.0)
             cutting.tell(signal.SIGUSR1)
             healed_s = 4.0 + cutting.wait_until_whole()
         finally:
             cutting.end()
-    return Course(judge((folder / "logs").glob("*.log")), found, healed_s, *count_crossings(folder, cut, mended))
+    return Course(judge((folder / "logs").glob("*.log")), found, healed_s, *count_crossings(folder, cut, healed))
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Bytes that nobody would send, to the first things a node does with bytes: the hello, the proof, frames, messages.
+"""Bytes that no node would send, to the first things a node does with bytes: the hello, the proof, frames, messages.
 
     python -m tests.network.fuzz --seconds 3600 [--engine atheris|own] [--report FILE]
 

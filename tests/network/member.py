@@ -116,7 +116,7 @@ class Member:
 
 
 def be_member(config: NodeConfig, origin: Origin | None, task: Task) -> None:
-    """The whole life of the process."""
+    """The process from its start to its end."""
     write_log("text")
 
     async def live() -> None:

@@ -46,10 +46,10 @@ class Cable:
             _ip("-n", self._names[side], "route", "add", f"{self.address_of(other)}/32", *way)
 
     def cut(self) -> None:
-        """Nothing comes through any more, and nobody is told: packets vanish."""
+        """Nothing comes through any more, and no node is told: packets vanish."""
         _ip("-n", self._names["middle"], "link", "set", "to-b", "down")
 
-    def mend(self) -> None:
+    def heal(self) -> None:
         _ip("-n", self._names["middle"], "link", "set", "to-b", "up")
 
     def enter(self, side: str) -> None:

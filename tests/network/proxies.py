@@ -1,4 +1,4 @@
-"""Two sides on one loopback: whoever dials across goes through a proxy, which can be told to swallow everything.
+"""Two sides on one loopback: a node that dials across goes through a proxy, which can be told to swallow everything.
 
 A node of side `b` listens at 127.0.0.2 and one of side `a` at 127.0.0.1; a child that enters a side has its connections
 to the other side's address led through the proxy of that side, by wrapping how sockets connect.
@@ -36,7 +36,7 @@ class Proxies:
     def cut(self) -> None:
         os.kill(self._pid, signal.SIGSTOP)
 
-    def mend(self) -> None:
+    def heal(self) -> None:
         os.kill(self._pid, signal.SIGCONT)
 
     def enter(self, side: str) -> None:

@@ -12,11 +12,11 @@ import pytest
 from omen.net.names import topic_key
 from omen.net.security.hello import MAGIC, PREFACE, VERSION, Hello, write_hello
 from omen.protocol.membership.ring import place_of
+from omen.protocol.messages.base import EventId, EventKind
 from omen.protocol.messages.overlay import (
     Descriptor,
     Descriptors,
     Digest,
-    EventId,
     LinkOpen,
     Locate,
     LossReport,
@@ -108,7 +108,7 @@ def test_oversized_frames_are_refused_before_they_are_kept(open_siege: Siege) ->
     assert refusals(counted, "hello") >= 1
 
 
-def test_a_flood_of_hellos_keeps_nobody_out(open_siege: Siege) -> None:
+def test_a_flood_of_hellos_keeps_no_member_out(open_siege: Siege) -> None:
     async def one(number: int, draw: random.Random) -> None:
         attacker = await Attacker.dial(open_siege.address_of["ann"], f"127.0.9.{1 + number % 4}")
         attacker.send(write_hello(hello_of(f"eve-{number}", cluster="elsewhere")))
@@ -248,7 +248,7 @@ def test_a_member_that_lies_about_neighbours_topics_and_sequences_harms_no_hones
         attacker.say(Status(Digest(me, 5, 5), tuple(made_up), tuple(made_up[:3])))
         attacker.say(Descriptors((Descriptor(Digest(me, 1 << 40, 1 << 40), topics, tuple(made_up)),)))
         attacker.say(LinkOpen(Descriptor(Digest(me, 9, 9), topics, tuple(made_up)), tuple(made_up[:3])))
-        attacker.say(LossReport(EventId(me.id, me.incarnation, "leave"), me, topics[:50]))
+        attacker.say(LossReport(EventId(me.id, me.incarnation, EventKind.LEAVE), me, topics[:50]))
         attacker.say(Status(Digest(made_up[0], 5, 5), (), ()))
         mine = stream_key(key, me.id, me.incarnation)
         for sequence in (0, 1 << 62, (1 << 64) - 1, 5, 3, 3, 1 << 40, *(draw.getrandbits(50) for _ in range(50))):

@@ -21,7 +21,7 @@ from omen.net.settings import Limits
 from .brokers import PATIENCE_S, config, go, take, until
 
 
-def test_a_publication_reaches_all_subscribers_in_order_and_nobody_else() -> None:
+def test_a_publication_reaches_all_subscribers_in_order_and_no_other_node() -> None:
     async def test() -> None:
         async with (
             Broker(config("ann", "tea")) as ann,

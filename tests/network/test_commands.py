@@ -117,7 +117,7 @@ def test_a_file_that_is_no_recording_is_refused_with_the_reason(
         assert f"not a recording of a node: {reason}" in capsys.readouterr().err
 
 
-def test_joining_where_nobody_is_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+def test_joining_where_no_member_answers_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pub", "tea", "green", "--join", "nowhere"]) == 2
     assert "must be HOST:PORT" in capsys.readouterr().err
 
@@ -183,7 +183,7 @@ def wait_for(condition: object, patience_s: float = PATIENCE_S) -> bool:
     return False
 
 
-def test_a_node_loads_neither_spark_nor_arrow_nor_plotting_and_compiled_code_only_to_mend() -> None:
+def test_a_node_loads_neither_spark_nor_arrow_nor_plotting_and_compiled_code_only_for_repairs() -> None:
     script = """
 import sys
 from omen.net.broker import Broker
@@ -213,7 +213,7 @@ def test_a_node_is_up_within_two_seconds_of_processor_time(tmp_path: Path) -> No
     assert usage.ru_utime + usage.ru_stime < 2.0
 
 
-def test_a_node_with_100_topics_that_has_mended_holds_at_most_220_megabytes() -> None:
+def test_a_node_with_100_topics_that_has_repaired_holds_at_most_220_megabytes() -> None:
     script = """
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A network that is cut in two and mended again heals by itself, and what both sides said meanwhile arrives."""
+"""A network that is cut in two heals by itself, and what both sides said meanwhile arrives."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def test_a_cut_that_does_nothing_is_found_out(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a0.log").write_text("1 I 7 1 a0\n2 S tea\n5000000 P tea 1 1\n6000000 P tea 1 2\n")
     (tmp_path / "logs" / "b1.log").write_text("1 I 8 1 b1\n2 S tea\n5000010 D tea 7 1 1\n9000000 D tea 7 1 2\n")
-    assert count_crossings(tmp_path, cut=1_000_000, mended=8_000_000) == (2, 1)
-    assert count_crossings(tmp_path, cut=3_500_000, mended=8_000_000) == (1, 0)
+    assert count_crossings(tmp_path, cut=1_000_000, healed=8_000_000) == (2, 1)
+    assert count_crossings(tmp_path, cut=3_500_000, healed=8_000_000) == (1, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .verdict import judge, read_life
+from .verdict import judge, read_log
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,4 +64,4 @@ def test_the_verdict_asks_nothing_of_those_who_were_killed_or_came_later(tmp_pat
     verdict = judge(tmp_path.glob("*.log"))
     assert (verdict.due, verdict.lost, verdict.changes) == (1, 0, 1)
     assert verdict.is_good
-    assert not read_life(tmp_path / "b.log").ended_well
+    assert not read_log(tmp_path / "b.log").ended_well

@@ -41,7 +41,7 @@ def test_the_node_of_the_readme_publishes_and_prints_what_comes(capsys: pytest.C
             exec("async def example():\n" + textwrap.indent(text, "    "), told)
             example = asyncio.create_task(told["example"]())
             heard = await anext(first.messages())
-            assert heard.payload == b"tea 3.20"
+            assert isinstance(heard, omen.Message) and heard.payload == b"tea 3.20"
             await first.publish("prices", b"jazz 9.90")
             while "jazz 9.90" not in capsys.readouterr().out:
                 assert not example.done(), example.result()

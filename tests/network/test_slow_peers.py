@@ -1,4 +1,4 @@
-"""A peer that does not read holds nobody up, and lacks nothing once it reads again."""
+"""A peer that does not read holds no publisher up, and lacks nothing once it reads again."""
 
 from __future__ import annotations
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 GRACE_US = 30_000_000  # a subscription given up sooner after a publication than this need not have seen it
-LASTING_US = 60_000_000  # who was killed later than this after a publication, as its publisher was, should have seen it
+LASTING_US = 60_000_000  # a process killed later than this after a publication should have seen it, as its publisher
 
 Stream = tuple[str, int, int]
 
 
 @dataclass
-class Life:
+class ProcessLog:
     """One process, as its log tells. `subscribed`: for each topic, from when to when (None: to the end)."""
 
     name: str
@@ -43,38 +43,38 @@ class Life:
         return stream in self.delivered and self.delivered[stream][sequence] > 0
 
 
-def read_life(path: Path) -> Life:
+def read_log(path: Path) -> ProcessLog:
     """A log; its last line may be cut off, as a kill leaves it."""
-    life = Life(path.stem)
+    log = ProcessLog(path.stem)
     last: dict[Stream, int] = {}
     is_beginning = True
     for line in path.read_text().splitlines(keepends=True):
         if not line.endswith("\n"):
             break
         at, kind, *words = line.split()
-        life.last_seen = time = int(at)
+        log.last_seen = time = int(at)
         if kind == "I":
-            life.node = int(words[0])
+            log.node = int(words[0])
         elif kind == "S":
-            life.subscribed.setdefault(words[0], []).append((time, None))
-            life.changes += not is_beginning
+            log.subscribed.setdefault(words[0], []).append((time, None))
+            log.changes += not is_beginning
         elif kind == "U":
-            begun, _ = life.subscribed[words[0]][-1]
-            life.subscribed[words[0]][-1] = (begun, time)
+            begun, _ = log.subscribed[words[0]][-1]
+            log.subscribed[words[0]][-1] = (begun, time)
         elif kind == "P":
-            life.published.append((time, words[0], int(words[1]), int(words[2])))
+            log.published.append((time, words[0], int(words[1]), int(words[2])))
         elif kind == "D":
             stream = (words[0], int(words[1]), int(words[2]))
             sequence = int(words[3])
-            life.delivered.setdefault(stream, Counter())[sequence] += 1
-            life.disordered += sequence <= last.get(stream, 0)
+            log.delivered.setdefault(stream, Counter())[sequence] += 1
+            log.disordered += sequence <= last.get(stream, 0)
             last[stream] = max(sequence, last.get(stream, 0))
         elif kind == "G":
-            life.gaps.append(" ".join(words))
+            log.gaps.append(" ".join(words))
         elif kind == "E":
-            life.ended_well = True
+            log.ended_well = True
         is_beginning = is_beginning and kind in "IS"
-    return life
+    return log
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Verdict:
     topics taken up while running.
     """
 
-    lives: int = 0
+    logs: int = 0
     survivors: int = 0
     accepted: int = 0
     seconds: float = 0.0
@@ -113,7 +113,7 @@ class Verdict:
 
     def lines(self) -> list[str]:
         return [
-            f"processes {self.lives}, alive at the end {self.survivors}",
+            f"processes {self.logs}, alive at the end {self.survivors}",
             f"publications accepted {self.accepted}, {self.rate:.1f} a second; topics taken up {self.changes}",
             f"by publishers alive at the end {self.publications}",
             f"deliveries {self.delivered}, of them due {self.due}",
@@ -130,44 +130,44 @@ def judge(paths: Iterable[Path], ended: bool = True) -> Verdict:
 
     `ended`: only who wrote its last line has survived; otherwise the run goes on, and everybody has so far.
     """
-    lives = [read_life(path) for path in sorted(paths)]
-    for life in lives:
-        life.ended_well |= not ended
-    verdict = Verdict(len(lives), sum(life.ended_well for life in lives))
-    for life in lives:
-        verdict.delivered += sum(counts.total() for counts in life.delivered.values())
-        verdict.duplicated += sum(counts.total() - len(counts) for counts in life.delivered.values())
-        verdict.disordered += life.disordered
-        verdict.gaps += len(life.gaps)
-        verdict.accepted += len(life.published)
-        verdict.changes += life.changes
-    times = [published[0] for life in lives for published in life.published]
+    logs = [read_log(path) for path in sorted(paths)]
+    for log in logs:
+        log.ended_well |= not ended
+    verdict = Verdict(len(logs), sum(log.ended_well for log in logs))
+    for log in logs:
+        verdict.delivered += sum(counts.total() for counts in log.delivered.values())
+        verdict.duplicated += sum(counts.total() - len(counts) for counts in log.delivered.values())
+        verdict.disordered += log.disordered
+        verdict.gaps += len(log.gaps)
+        verdict.accepted += len(log.published)
+        verdict.changes += log.changes
+    times = [published[0] for log in logs for published in log.published]
     verdict.seconds = (max(times) - min(times)) / 1e6 if times else 0.0
-    subscribers: dict[str, list[Life]] = {}
-    for life in lives:
-        for topic in life.subscribed:
-            subscribers.setdefault(topic, []).append(life)
-    for publisher in lives:
+    subscribers: dict[str, list[ProcessLog]] = {}
+    for log in logs:
+        for topic in log.subscribed:
+            subscribers.setdefault(topic, []).append(log)
+    for publisher in logs:
         _judge_publisher(verdict, publisher, subscribers)
     return verdict
 
 
-def _judge_publisher(verdict: Verdict, publisher: Life, subscribers: dict[str, list[Life]]) -> None:
+def _judge_publisher(verdict: Verdict, publisher: ProcessLog, subscribers: dict[str, list[ProcessLog]]) -> None:
     if publisher.ended_well:
         verdict.publications += len(publisher.published)
     for time, topic, incarnation, sequence in publisher.published:
         if not publisher.lasts(time):
             continue
         stream = (topic, publisher.node, incarnation)
-        for life in subscribers.get(topic, ()):
-            if not life.lasts(time) or not life.covers(topic, time):
+        for log in subscribers.get(topic, ()):
+            if not log.lasts(time) or not log.covers(topic, time):
                 continue
-            missing = not life.has(stream, sequence)
-            if publisher.ended_well and life.ended_well:
+            missing = not log.has(stream, sequence)
+            if publisher.ended_well and log.ended_well:
                 verdict.due += 1
                 verdict.lost += missing
             else:
                 verdict.due_on_the_way += 1
                 verdict.lost_on_the_way += missing
             if missing and len(verdict.examples) < 20:
-                verdict.examples.append(f"{life.name} lacks {topic} {publisher.name} {sequence} at {time}")
+                verdict.examples.append(f"{log.name} lacks {topic} {publisher.name} {sequence} at {time}")
