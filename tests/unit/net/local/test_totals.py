@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from omen.net.totals import total_survey
+from omen.net.local.totals import total_survey
 
 
 def answer(name: str, links: list[str], refused: dict[str, int]) -> dict[str, Any]:
