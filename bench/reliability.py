@@ -69,7 +69,7 @@ def measure_detector(_: argparse.Namespace) -> list[Row]:
             "95% s": round(noticed[int(0.95 * len(noticed))], 2),
             "longest s": round(noticed[-1], 2),
             "suspicions per node-hour": round(sum(one.suspicions for one in found) / hours, 2),
-            "declared failed wrongly per node-hour": round(sum(one.renewals for one in found) / hours, 2),
+            "declared failed wrongly per node-hour": round(sum(one.rejoins for one in found) / hours, 2),
             "whole": all(one.whole for one in found),
         }
         wall, processor = time.perf_counter() - started, time.process_time() - worked
@@ -79,7 +79,7 @@ def measure_detector(_: argparse.Namespace) -> list[Row]:
         calm, rough = measure_pause(pause), measure_pause(pause, 0.05)
         details = {
             "pauses": 10,
-            "declared failed wrongly": calm.renewals + rough.renewals,
+            "declared failed wrongly": calm.rejoins + rough.rejoins,
             "whole": calm.whole and rough.whole,
         }
         wall, processor = time.perf_counter() - started, time.process_time() - worked

@@ -88,7 +88,7 @@ class Watching:
     node_hours: float = 0.0
     suspicions: int = 0
     false_losses: int = 0
-    renewals: int = 0
+    rejoins: int = 0
     whole: bool = True
 
 
@@ -109,7 +109,7 @@ class Watcher:
             elif at is None:
                 self.found.false_losses += 1
         elif isinstance(heard, Rejoined):
-            self.found.renewals += 1
+            self.found.rejoins += 1
 
 
 def measure_detection(loss: float, seconds: int = 300, crashes: int = 5, nodes: int = 30, seed: int = 0) -> Watching:
@@ -122,7 +122,7 @@ def measure_detection(loss: float, seconds: int = 300, crashes: int = 5, nodes: 
     world.run_until(start + seconds * SECOND)
     watcher.found.node_hours = nodes * seconds / 3600
     watcher.found.suspicions = sum(core.status().membership.suspicions for core in population.cores.values())
-    wrongly = watcher.found.renewals
+    wrongly = watcher.found.rejoins
     draw = generator_for(seed, "crashes")
     for _ in range(crashes):
         members = population.members()
@@ -130,7 +130,7 @@ def measure_detection(loss: float, seconds: int = 300, crashes: int = 5, nodes: 
         watcher.crashed[node] = world.now
         population.crash(population.labels[node])
         world.run_until(world.now + APART)
-    watcher.found.renewals = wrongly
+    watcher.found.rejoins = wrongly
     patience = world.now + 3 * population.config.audit_period  # where so much is lost, the audit may have to help
     while not is_whole(population) and world.now < patience:
         world.run_until(world.now + SECOND)

@@ -25,7 +25,7 @@ def _count(name: str, path: Path) -> Row:
         "worlds run": len(worlds),
         "events": sum(world["events"] for world in worlds),
         "steps": sum(world["steps"] for world in worlds),
-        "declared failed wrongly": sum(world["renewals"] for world in worlds),
+        "declared failed wrongly": sum(world["rejoins"] for world in worlds),
         "split for, median s": round(healed[len(healed) // 2], 1),
         "99% s": round(healed[int(0.99 * len(healed))], 1),
         "longest s": round(healed[-1], 1),

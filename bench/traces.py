@@ -2,6 +2,8 @@
 
     python -m bench.traces --against PATH_OF_ITS_SRC [--worlds 200] [--publishing 20]
 
+Each version reads the scenarios next to its own src, for keys may have been renamed; those that both have are compared.
+
 Both versions run every scenario and the same random worlds, each in a process of its own, and the traces must be equal
 line for line. A line is what a core was told or told the world, when and at which node. Messages stand in it as the
 bytes they are on the wire, so that no name of a class matters; timers by their order; notifications by NOTIFICATIONS,
@@ -129,7 +131,7 @@ def dump(scenarios: Path, worlds: int, publishing: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.traces", description=__doc__)
     parser.add_argument("--against", metavar="SRC", type=Path, help="the folder src of the other version")
-    parser.add_argument("--scenarios", metavar="DIR", type=Path, default=Path("scenarios"))
+    parser.add_argument("--scenarios", metavar="DIR", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--worlds", metavar="N", type=int, default=200)
     parser.add_argument("--publishing", metavar="N", type=int, default=20, help="worlds in which nodes publish")
     parser.add_argument("--dump", action="store_true", help=argparse.SUPPRESS)
@@ -138,13 +140,21 @@ def main() -> int:
         dump(arguments.scenarios, arguments.worlds, arguments.publishing)
         return 0
     numbers = ["--worlds", str(arguments.worlds), "--publishing", str(arguments.publishing)]
-    command = [sys.executable, __file__, "--dump", "--scenarios", str(arguments.scenarios.resolve()), *numbers]
+    command = [sys.executable, __file__, "--dump", *numbers, "--scenarios"]
     sources = [Path(__file__).resolve().parent.parent / "src", arguments.against.resolve()]
     running = [
-        subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(source)}, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*command, str(source.parent / "scenarios")],
+            env=os.environ | {"PYTHONPATH": str(source)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for source in sources
     ]
-    now, then = (process.communicate()[0].splitlines() for process in running)
+    found = [process.communicate()[0].splitlines() for process in running]
+    named = [{" ".join(line.split()[:-2]): line for line in lines} for lines in found]
+    both = named[0].keys() & named[1].keys()
+    now, then = ([lines[name] for name in named[0] if name in both] for lines in named)
     differing = [f"{one}  |  {other}" for one, other in zip(now, then, strict=False) if one != other]
     print(*differing, sep="\n")
     steps = sum(int(line.split()[-2]) for line in now)

@@ -50,7 +50,6 @@ ALLOWED = {
 PENDING: tuple[str, ...] = (
     "docs/dissemination.md",
     "src/omen/protocol/dissemination/",
-    "src/omen/sim/",
 )
 # End of temporary.
 

@@ -326,7 +326,7 @@ class Script:
         links = sorted(sorted(map(self._name, pair), key=place_of) for pair in population.links())
         self.lines.append("links: " + (" ".join("-".join(pair) for pair in sorted(links, key=_pair_places)) or "none"))
         interests, overlay = population.snapshot()
-        split = sorted(str(topic.topic) for topic in check_overlay(interests, overlay).broken)
+        split = sorted(str(topic.topic) for topic in check_overlay(interests, overlay).failing)
         connected = sorted({*map(str, interests.topics.tolist())} - {*split})
         self.lines.append("connected topics: " + (" ".join(connected) or "none"))
         if split:

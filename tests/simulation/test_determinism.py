@@ -80,7 +80,7 @@ at = 12.0
 resume = "n11"
 
 [bounds]
-whole_s = 60.0
+connected_s = 60.0
 one_sided_s = 30.0
 """
 )

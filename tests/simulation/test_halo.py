@@ -33,7 +33,7 @@ crash = "lost"
 
 [[expect]]
 by = 12.0
-whole = true
+connected = true
 """
 
 

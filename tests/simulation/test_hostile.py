@@ -30,7 +30,7 @@ SCENARIO = Scenario(
         tombstone_life_ms=5000.0,
     ),
     bounds=BoundsSpec(
-        whole_s=60.0, handled_s=0.0, one_sided_s=40.0, idle_s=80.0
+        connected_s=60.0, handled_s=0.0, one_sided_s=40.0, idle_s=80.0
     ),  # who lies may say that it is handled
     events=(EventSpec(at=0.5, crash="n3"), EventSpec(at=1.5, join="x", topics=("t1", "t4"))),
 )

@@ -25,7 +25,7 @@ def world(*events: EventSpec, detector: bool = False) -> Scenario:
             suspicion_ms=400.0,
         ),
         network=NetworkSpec(latency_ms=(0.5, 5.0), detection_ms=(20.0, 60.0)),
-        bounds=BoundsSpec(whole_s=25.0, handled_s=30.0, idle_s=35.0),
+        bounds=BoundsSpec(connected_s=25.0, handled_s=30.0, idle_s=35.0),
         events=events,
     )
 

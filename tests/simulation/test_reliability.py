@@ -28,7 +28,7 @@ FAST = ConfigSpec(
     heartbeat_ms=200.0,
     suspicion_ms=400.0,
 )
-PATIENT = BoundsSpec(whole_s=60.0, handled_s=60.0, one_sided_s=40.0, idle_s=80.0)
+PATIENT = BoundsSpec(connected_s=60.0, handled_s=60.0, one_sided_s=40.0, idle_s=80.0)
 
 
 def world(*events: EventSpec, config: ConfigSpec = FAST, loss: float = 0.0, nodes: int = 24) -> Scenario:
@@ -54,7 +54,7 @@ def test_a_crash_is_noticed_and_mended_without_anybody_being_told(seed: int) -> 
 def test_a_node_that_pauses_is_taken_for_gone_and_taken_back_without_a_split(seed: int) -> None:
     outcome = run_scenario(world(EventSpec(at=3.0, pause="n5"), EventSpec(at=12.0, resume="n5")), seed)
     assert went_well(outcome)
-    assert outcome.renewals == 1
+    assert outcome.rejoins == 1
     assert {(repair.event.kind, repair.node) for repair in outcome.repairs} >= {("leave", "n5"), ("join", "n5")}
 
 
@@ -62,7 +62,7 @@ def test_a_node_that_pauses_is_taken_for_gone_and_taken_back_without_a_split(see
 def test_a_node_that_pauses_briefly_is_not_taken_for_gone(seed: int) -> None:
     outcome = run_scenario(world(EventSpec(at=3.0, pause="n5"), EventSpec(at=3.6, resume="n5")), seed)
     assert went_well(outcome)
-    assert outcome.renewals == 0
+    assert outcome.rejoins == 0
     assert not outcome.repairs
 
 
@@ -70,7 +70,7 @@ def test_a_node_that_pauses_briefly_is_not_taken_for_gone(seed: int) -> None:
 def test_with_the_detector_a_false_word_of_the_driver_costs_nothing(seed: int) -> None:
     outcome = run_scenario(world(EventSpec(at=3.0, suspect="n5", by="n6")), seed)
     assert went_well(outcome)
-    assert outcome.renewals == 0
+    assert outcome.rejoins == 0
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -105,13 +105,13 @@ def test_detection_takes_seconds_and_loss_alone_takes_nobody_for_gone() -> None:
     assert fmean(calm.noticed_s) < 7
     assert max(rough.noticed_s) < 25
     assert calm.suspicions == 0
-    assert calm.renewals == rough.renewals == 0
+    assert calm.rejoins == rough.rejoins == 0
     assert calm.whole and rough.whole
 
 
 def test_topics_are_whole_after_a_long_pause() -> None:
     found = measure_pause(12.0, pauses=2, nodes=20)
-    assert found.renewals == 2
+    assert found.rejoins == 2
     assert found.whole
 
 

@@ -69,7 +69,7 @@ def test_what_makes_no_sense_is_refused_with_where_and_what(text: str, complaint
 
 def test_two_nodes_cannot_stand_on_one_place() -> None:
     scenario = parse_scenario("[nodes]\na = { place = 1, topics = ['t'] }\nb = { place = 1, topics = ['t'] }")
-    with pytest.raises(InvalidInput, match="'b' stands on the circle where 'a' does"):
+    with pytest.raises(InvalidInput, match="'b' stands on the ring where 'a' does"):
         Run(scenario)
 
 
@@ -88,18 +88,18 @@ def test_a_failure_prints_what_when_and_the_command_that_replays_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "scrambled.toml"
-    path.write_text("until_s = 6.0\n" + with_events("at = 1.0\nscramble = 0.9") + "[bounds]\nwhole_s = 2.0\n")
+    path.write_text("until_s = 6.0\n" + with_events("at = 1.0\nscramble = 0.9") + "[bounds]\nconnected_s = 2.0\n")
     assert main(["simulate", str(path), "--seed", "4"]) == 1
     printed = capsys.readouterr().err
-    assert "seed 4: not whole" in printed
+    assert "seed 4: not connected" in printed
     assert f"replay: omen simulate {path} --seed 4 --trace" in printed
 
 
 def test_expectations_that_are_not_met_are_told(tmp_path: Path) -> None:
-    text = with_events("at = 1.0\ncrash = 'n1'") + "[[expect]]\nby = 0.9\nwhole = false\n"
+    text = with_events("at = 1.0\ncrash = 'n1'") + "[[expect]]\nby = 0.9\nconnected = false\n"
     text += "[[expect]]\nby = 8.0\nrepair = { of = 'n1', shadow = ['n2'], links = [['n2', 'n3']] }\n"
     failures = run_scenario(parse_scenario(text), 1).failures
-    assert failures[0] == "0.900 s: whole, expected a split"
+    assert failures[0] == "0.900 s: all topics connected, expected a split"
     assert any("the shadow set was" in failure for failure in failures)
 
 
@@ -128,7 +128,7 @@ def test_a_coordinator_that_is_paused_while_it_mends_catches_up() -> None:
     assert {repair.node for repair in outcome.repairs} == {"n3"}
 
 
-def test_a_short_cut_that_nobody_notices_heals_by_itself() -> None:
+def test_a_short_cut_that_no_node_notices_heals_by_itself() -> None:
     text = with_events("at = 1.0\npartition = [['n1', 'n2'], ['n3']]", "at = 1.01\nheal = true")
     assert run_scenario(parse_scenario(text), 3).complaints() == []
 
@@ -148,3 +148,20 @@ def test_the_example_in_the_manual_can_be_read_and_goes_well() -> None:
 def test_scenarios_are_read_from_any_path_like(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SMALL)
     assert read_scenario(str(tmp_path / "s.toml")) == read_scenario(tmp_path / "s.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[config]\nmend_rho = 4.0\n", "[config]\nrepair_rho = 4.0\n"),
+        ("[bounds]\nwhole_s = 2.0\n", "[bounds]\nconnected_s = 2.0\n"),
+        ("[[expect]]\nby = 0.9\nwhole = true\n", "[[expect]]\nby = 0.9\nconnected = true\n"),
+        ("[[expect]]\nby = 0.9\nbroken = ['t0']\n", "[[expect]]\nby = 0.9\nsplit = ['t0']\n"),
+    ],
+)
+def test_keys_of_version_0_1_0_are_still_read(old: str, new: str) -> None:
+    nodes = "[drawn]\nnodes = 4\ntopics = 2\n"
+    with pytest.warns(DeprecationWarning, match="is now"):
+        scenario = parse_scenario(nodes + old)
+    assert scenario == parse_scenario(nodes + new)
+    scenario.protocol_config()

@@ -25,13 +25,13 @@ APART = Scenario(
     events=(EventSpec(at=0.5, crash="n1"),),
 )
 """Nobody is linked at first: OMen's nodes, who mend what is lost, stay apart; SpiderCast's find each other."""
-FAILED = World(7, False, True, 1, 10, 0, 0.0, 1.0, 0.1, ("1.000 s, seed 7: not whole: t",))
+FAILED = World(7, False, True, 1, 10, 0, 0.0, 1.0, 0.1, ("1.000 s, seed 7: not connected: t",))
 
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     path = tmp_path / "split at first.toml"
-    path.write_text("until_s = 2.0\n" + write_scenario(APART) + "\n[[expect]]\nby = 0.001\nwhole = true\n")
+    path.write_text("until_s = 2.0\n" + write_scenario(APART) + "\n[[expect]]\nby = 0.001\nconnected = true\n")
     return path
 
 

@@ -179,7 +179,7 @@ LIARS = Scenario(
         f"n{node}": NodeSpec(tuple(f"t{topic}" for topic in range(6) if (node >> topic % 3) % 2))
         for node in range(1, 11)
     },
-    bounds=BoundsSpec(whole_s=60.0, one_sided_s=10.0),
+    bounds=BoundsSpec(connected_s=60.0, one_sided_s=10.0),
     events=(EventSpec(at=0.5, crash="n3"), EventSpec(at=1.5, join="x", topics=("t1", "t4"))),
 )
 

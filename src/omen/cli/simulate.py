@@ -89,7 +89,8 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
         "went_well": outcome.went_well,
         "settled": outcome.settled,
         "end_s": outcome.end / 1e6,
-        "broken": outcome.broken,
+        "split": outcome.split,
+        "broken": outcome.split,  # its name in version 0.1.0
         "complaints": outcome.complaints(),
         "restored_s": [time / 1e6 for time in outcome.restored],
         "repairs": [
@@ -104,7 +105,8 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
             for repair in outcome.repairs
         ],
         "events": outcome.processed,
-        "renewals": outcome.renewals,
+        "rejoins": outcome.rejoins,
+        "renewals": outcome.rejoins,  # its name in version 0.1.0
         "refused": outcome.refused,
         "messages": outcome.messages,
         "bytes": outcome.bytes,

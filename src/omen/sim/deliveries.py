@@ -17,7 +17,7 @@ StreamName = tuple[Topic, NodeId, int]
 
 @dataclass(slots=True)
 class Tally:
-    """What came of all publications. `lost` and `duplicated` say which; `gaps` counts those told, to anybody.
+    """What came of all publications. `lost` and `duplicated` say which; `gaps` counts those told, to any node.
 
     `expected`: deliveries that a surviving publisher owes to those subscribed throughout.
     """
@@ -34,7 +34,7 @@ class Tally:
     silent: list[str] = field(default_factory=list)
 
     @property
-    def duplicates_a_delivery(self) -> float:
+    def duplicates_per_delivery(self) -> float:
         """Copies of publications that links carried for nothing, for each delivery to another node."""
         remote = self.delivered - self.published
         return self.duplicates / remote if remote > 0 else 0.0
@@ -72,7 +72,7 @@ class Deliveries:
         self.world.listeners.append(self._hear)
 
     def begin(self) -> None:
-        """Everybody who is there now is linked already."""
+        """All members are linked already."""
         for node in self.population.members():
             self._reader(node).is_linked = True
 
@@ -110,7 +110,7 @@ class Deliveries:
             self.tally.published += 1
             self._said[stream, sequence] = (time, reader, self._subscribers(message.topic))
         elif (stream, sequence) not in self._said:
-            self.tally.disordered.append(f"{what}, which nobody said")
+            self.tally.disordered.append(f"{what}, which no node published")
         spans, given = reader.spans.setdefault(stream, []), reader.given.setdefault(stream, set())
         if spans:
             last = spans[-1][1]
@@ -129,7 +129,7 @@ class Deliveries:
         return f"{labels[publisher]}/{incarnation} on {topics[topic]}, {sequence} at {reader.label}"
 
     def _subscribers(self, topic: Topic) -> tuple[Reader, ...]:
-        """Who wants a topic now, knows that it does, and is linked in it."""
+        """The readers that want a topic now, whose node knows it, and that are linked in it."""
         found = []
         for node in self.population.members():
             core = self.population.cores[node]

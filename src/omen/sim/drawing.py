@@ -1,4 +1,4 @@
-"""Draws worlds from a seed: who is there, how they are linked, how bad the network is, what happens and to whom.
+"""Draws worlds from a seed: the nodes, their links, how bad the network is, what happens and to which node.
 
 `draw_scenario` has what a node does and suffers; `draw_within` adds what a network does to it, up to L events at once;
 `draw_beyond` more than that at once, with the audit on.
@@ -12,7 +12,7 @@ from omen.protocol.membership.ring import place_of
 from omen.sim.scenario import (
     COORDINATOR,
     ROLES,
-    STEPS,
+    STAGES,
     BoundsSpec,
     ConfigSpec,
     Delay,
@@ -34,7 +34,7 @@ HARSH = (*TROUBLES, "aimed", "aimed", "aimed", "pause", "suspect", "flap")
 
 
 class Draft:
-    """Draws one world: who is there, and what happens, at most L things at a time."""
+    """Draws one world: the nodes, and what happens, at most L things at a time."""
 
     troubles: tuple[str, ...] = TROUBLES
     bursts = BURSTS
@@ -74,7 +74,7 @@ class Draft:
             name = self.random.choice(self.present)
             self.events.append(EventSpec(burst, at, resubscribe=name, topics=self.draw_topics()))
         elif kind == "back" and self.absent:
-            self.come_back(burst, at)
+            self.rejoin(burst, at)
         elif kind in ("join", "back") or few:
             self.join(burst, at)
         elif kind == "leave":
@@ -105,15 +105,15 @@ class Draft:
         self.present.append(name)
         self.events.append(EventSpec(burst, at, join=name, topics=self.draw_topics(), place=place))
 
-    def come_back(self, burst: int, at: float) -> None:
-        """A node that is gone, perhaps only just, comes back under its name."""
+    def rejoin(self, burst: int, at: float) -> None:
+        """A node that crashed or left, perhaps only just, rejoins under its name."""
         name = self.absent.pop(self.random.randrange(len(self.absent)))
         self.present.append(name)
         place = None if name in self.nodes else self.places[name]
         self.events.append(EventSpec(burst, at, join=name, topics=self.draw_topics(), place=place))
 
     def lose_a_row(self, burst: int, at: float, allowed: int) -> int:
-        """Nodes that follow each other on the circle are lost together, coordinators among them."""
+        """Nodes that follow each other on the ring crash together, coordinators among them."""
         count = min(self.random.randint(2, allowed), len(self.present) - FEWEST_NODES + 1)
         order = sorted(self.present, key=lambda name: self.places[name])
         first = self.random.randrange(len(order))
@@ -125,17 +125,17 @@ class Draft:
         return count
 
     def kill_coordinators(self, burst: int, at: float, allowed: int) -> int:
-        """Whoever mends is lost at a step of its work, and now and then the next one too."""
+        """The coordinator crashes at a stage of its repair, and now and then the next one too."""
         lost = self.lose_one()
         kills = 2 if allowed > 2 and self.random.randrange(2) else 1
         after = self.random.choice((0.0, 0.0, 1.0, 4.0, 15.0))
-        step = self.random.choice(STEPS)
+        stage = self.random.choice(STAGES)
         self.events.append(EventSpec(burst, at, crash=lost))
-        self.events += [EventSpec(burst, on=step, of=lost, after_ms=after, crash=COORDINATOR)] * kills
+        self.events += [EventSpec(burst, on=stage, of=lost, after_ms=after, crash=COORDINATOR)] * kills
         return 1 + kills
 
     def join_between(self, burst: int, at: float) -> None:
-        """Somebody takes a place between a lost node and whoever is to mend for it, before, while or after it does."""
+        """A node joins between a lost node and the coordinator of its repair, before, while or after it repairs."""
         lost = self.lose_one()
         self.events.append(EventSpec(burst, at, crash=lost))
         later = round(max(0.0, at + self.random.uniform(-0.2, 0.3)), 4)
@@ -143,7 +143,7 @@ class Draft:
 
 
 class HarshDraft(Draft):
-    """The same with a network that pauses, suspects and cuts, and crashes aimed at whoever matters most."""
+    """The same with a network that pauses, suspects and cuts, and crashes aimed at the nodes that matter most."""
 
     troubles = HARSH
     bursts = 3
@@ -166,7 +166,7 @@ class HarshDraft(Draft):
         return super().disturb(kind, burst, at, allowed)
 
     def pause_one(self, burst: int, at: float) -> int:
-        """A node stands still for a while; if it is taken for gone meanwhile that is a loss and a join."""
+        """A node stands still for a while; if it is declared failed meanwhile that is a loss and a join."""
         name = self.random.choice(self.present)
         still = round(self.random.choice((0.05, 0.3, 1.0, 4.0)) * self.random.uniform(0.5, 1.5), 4)
         self.events.append(EventSpec(burst, at, pause=name))
@@ -174,7 +174,7 @@ class HarshDraft(Draft):
         return 2
 
     def suspect_one(self, burst: int, at: float) -> int:
-        """One is told that another is gone, which is not so: a loss and a join, at worst."""
+        """One is told that another has failed, which is not so: a loss and a join, at worst."""
         name, by = self.random.sample(self.present, 2)
         self.events.append(EventSpec(burst, at, suspect=name, by=by))
         return 2
@@ -231,7 +231,7 @@ def draw_within(seed: int) -> Scenario:
         nodes=draft.nodes,
         config=config,
         network=_draw_network(random),
-        bounds=BoundsSpec(whole_s=25.0, handled_s=30.0, idle_s=35.0),
+        bounds=BoundsSpec(connected_s=25.0, handled_s=30.0, idle_s=35.0),
         events=draft.draw_bursts(),
     )
 
@@ -268,8 +268,8 @@ def draw_beyond(seed: int) -> Scenario:
         nodes=draft.nodes,
         config=config,
         network=_draw_network(random),
-        # With so many lost at once there may be nobody left who knew of a loss: topics must be whole, that is all.
-        bounds=BoundsSpec(whole_s=200.0, handled_s=0.0, one_sided_s=90.0, idle_s=300.0),
+        # With so many lost at once no node may be left that knew of a loss: topics must be connected, that is all.
+        bounds=BoundsSpec(connected_s=200.0, handled_s=0.0, one_sided_s=90.0, idle_s=300.0),
         events=tuple(draft.events),
     )
 

@@ -18,7 +18,7 @@ EVERYONE = 0  # the row that holds all nodes
 
 
 class Membership:
-    """Who is there and wants what. `share`: how much of it each node knows, drawn for each pair from `seed`."""
+    """All nodes and what they want. `share`: how much of it each node knows, drawn for each pair from `seed`."""
 
     def __init__(self, seed: int = 0, share: float = 1.0, timed: bool = False) -> None:
         self.seed = seed
@@ -36,7 +36,7 @@ class Membership:
         self._met = np.zeros(64, np.int32)
 
     def put(self, ref: Ref, topics: Iterable[Topic]) -> None:
-        """Somebody comes, or comes back, or wants something else."""
+        """A node joins, rejoins, or wants other topics."""
         self.drop(ref.id)
         slot = self._free.pop() if self._free else len(self._refs)
         if slot == len(self._refs):
@@ -54,7 +54,7 @@ class Membership:
         self.version += 1
 
     def drop(self, node: NodeId, incarnation: int | None = None) -> None:
-        """Somebody has gone; no effect where another life is there by now."""
+        """A node has failed or left; no effect where a later incarnation is there by now."""
         slot = self._slots.get(node)
         ref = None if slot is None else self._refs[slot]
         if slot is None or ref is None or (incarnation is not None and ref.incarnation != incarnation):

@@ -29,17 +29,17 @@ from omen.quality import check_overlay
 from omen.sim.population import Population
 from omen.sim.world import Heard, World
 
-WHOLE, HANDLED, BOUNDED, COVERED, AGREED = "whole", "handled", "bounded", "covered", "agreed"
+CONNECTED, HANDLED, BOUNDED, COVERED, AGREED = "connected", "handled", "bounded", "covered", "agreed"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long things may take after the last event of a burst, and how much a node may have on its hands.
+    """How long things may take after the last event of a burst, and how much a node may have to do.
 
     `handled` 0: whether each event is handled does not matter.
     """
 
-    whole: Time = 30 * SECOND
+    connected: Time = 30 * SECOND
     handled: Time = 40 * SECOND
     one_sided: Time = 3 * SECOND
     idle: Time = 60 * SECOND
@@ -61,8 +61,8 @@ class Violation:
 
 
 class Watch:
-    """What those have in common who watch a population, of whatever nodes. `whole_since`: when the present burst was
-    healed; `restored`: how long it took each time, 0 where nothing was seen to be split.
+    """What the monitors of all kinds of nodes have in common. `connected_since`: when the present burst was repaired;
+    `restored`: how long it took each time, 0 where nothing was seen to be split.
     """
 
     def __init__(self, population: Any, bounds: Bounds | None = None) -> None:
@@ -70,22 +70,22 @@ class Watch:
         self.world: World = population.world
         self.bounds = bounds or Bounds()
         self.violations: list[Violation] = []
-        self.whole_since: Time | None = None
+        self.connected_since: Time | None = None
         self.last_event: Time = 0
         self.last_cause: Time = 0
         self.restored: list[Time] = []
         self._was_split = False
-        self.renewals = 0
+        self.rejoins = 0
         self._one_sided: dict[tuple[NodeId, NodeId], Time] = {}
         self._reported: set[tuple[str, str]] = set()
 
-    def broken_topics(self) -> list[Label]:
+    def split_topics(self) -> list[Label]:
         """The topics that are split at present."""
         verdict = check_overlay(*self.population.snapshot())
         return sorted((topic.topic for topic in verdict.failing), key=str)
 
     def refused(self) -> dict[str, int]:
-        """What nodes have dropped at the door, by reason."""
+        """The messages that validation dropped, by reason."""
         total: Counter[str] = Counter()
         for core in self.population.cores.values():
             total.update(core.status().refused)
@@ -102,7 +102,7 @@ class Watch:
 
 
 class Monitors(Watch):
-    """Told of each churn event; `check` looks at everybody."""
+    """Told of each churn event; `check` looks at all nodes."""
 
     population: Population
 
@@ -116,17 +116,17 @@ class Monitors(Watch):
         self.world.listeners.append(self._hear)
 
     def note_burst(self) -> None:
-        """Something was done to the world that may split topics: the clock for mending them starts anew."""
+        """Something was done to the world that may split topics: the clock for repairing them starts anew."""
         self.last_cause = self.world.now
         self._note_consequence()
 
     def _note_consequence(self) -> None:
-        """The nodes themselves have taken somebody for gone, or begun another life: likewise, but not for ever."""
+        """A node has declared a live peer failed, or has rejoined: likewise, but not for ever."""
         self.last_event = self.world.now
-        self.whole_since = None
+        self.connected_since = None
 
     def expect(self, event: EventId) -> None:
-        """This event has to be handled by somebody."""
+        """This event has to be handled."""
         self.note_burst()
         self._expect(event)
 
@@ -140,7 +140,7 @@ class Monitors(Watch):
             self._expected[event] = self.world.now
 
     def note_end(self, node: NodeId, incarnation: int) -> None:
-        """A node is gone: its open requests go with it, and its loss is to be mended if anybody can tell."""
+        """A node has crashed: its open requests end with it, and its loss is to be repaired if any node knew it."""
         self.note_burst()
         self._note_end(node, incarnation)
 
@@ -151,8 +151,8 @@ class Monitors(Watch):
             self._expect(EventId(node, incarnation, EventKind.LEAVE))
 
     def check(self) -> None:
-        """Look at the whole world as it is now; at what each node keeps, which changes slowly, every fifth time."""
-        self._check_whole()
+        """Look at the world as it is now; at what each node keeps, which changes slowly, every fifth time."""
+        self._check_connected()
         self._check_handled()
         self._check_links()
         self._looks += 1
@@ -165,10 +165,10 @@ class Monitors(Watch):
 
     @property
     def is_settled(self) -> bool:
-        """Whole, everything handled, every link agreed on, and nobody has anything left to do."""
+        """All topics connected, everything handled, every link agreed on, and no node has anything left to do."""
         cores = (self.population.cores[node] for node in self.population.members())
         return (
-            self.whole_since is not None
+            self.connected_since is not None
             and not self._expected
             and not self._one_sided
             and not any(core.is_busy or core.open_lookups for core in cores)
@@ -182,7 +182,7 @@ class Monitors(Watch):
         elif isinstance(heard, Left):
             self._note_departure(node)
         elif isinstance(heard, Rejoined):
-            self._note_renewal(node, heard.incarnation)
+            self._note_rejoin(node, heard.incarnation)
         elif isinstance(heard, PeerDeclaredFailed):
             self._note_loss(heard.peer)
 
@@ -192,15 +192,15 @@ class Monitors(Watch):
         for event in [event for event in self._expected if event.node == node and event.kind != "leave"]:
             del self._expected[event]
 
-    def _note_renewal(self, node: NodeId, incarnation: int) -> None:
-        """A node that was taken for gone begins another life: what its old one asked for is void."""
-        self.renewals += 1
+    def _note_rejoin(self, node: NodeId, incarnation: int) -> None:
+        """A node that was declared failed rejoins: what its former incarnation asked for is void."""
+        self.rejoins += 1
         self._note_consequence()
         self._note_end(node, incarnation - 1)
         self._expect(EventId(node, incarnation, EventKind.JOIN))
 
     def _note_loss(self, ref: Ref) -> None:
-        """Somebody is taken for gone who is there: that costs it links, for a while."""
+        """A live node is declared failed: that costs it links, for a while."""
         place = self.world.places.get(ref.id)
         if place is not None and place.alive and place.incarnation == ref.incarnation:
             self.false_losses += 1
@@ -212,7 +212,7 @@ class Monitors(Watch):
             self._handled.add(event)
 
     def _is_known(self, node: NodeId, incarnation: int) -> bool:
-        """Whether a live node has a link to this one, or keeps a view in case it goes."""
+        """Whether a live node has a link to this one, or keeps a backup set for it."""
         for other in self.population.members():
             status = self.population.cores[other].status()
             link = status.links.get(node)
@@ -223,27 +223,27 @@ class Monitors(Watch):
                 return True
         return False
 
-    def _check_whole(self) -> None:
+    def _check_connected(self) -> None:
         now = self.world.now
-        broken = self.broken_topics()
-        if not broken:
-            if self.whole_since is None:
-                self.whole_since = now
+        split = self.split_topics()
+        if not split:
+            if self.connected_since is None:
+                self.connected_since = now
                 self.restored.append(now - self.last_cause if self._was_split else 0)
                 self._was_split = False
             return
         self._was_split = True
-        if self.whole_since is not None:
-            self._record(WHOLE, f"split again, without an event: {listed(broken)}")
-            self.whole_since = None
-        elif max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.whole + self._patience:
+        if self.connected_since is not None:
+            self._record(CONNECTED, f"split again, without an event: {listed(split)}")
+            self.connected_since = None
+        elif max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.connected + self._patience:
             waited = (now - self.last_cause) / SECOND
-            self._record(WHOLE, f"{waited:.1f} s after the last event still split: {listed(broken)}")
+            self._record(CONNECTED, f"{waited:.1f} s after the last event still split: {listed(split)}")
 
     def _check_handled(self) -> None:
         for event, since in self._expected.items():
             if self.world.now - max(since, self.last_event) > self.bounds.handled + self._patience:
-                self._record(HANDLED, f"nobody has handled the {event.kind} of {self._name(event.node)}")
+                self._record(HANDLED, f"no node has handled the {event.kind} of {self._name(event.node)}")
 
     def _check_links(self) -> None:
         """No link that only one side believes in, and none half made, for long."""
@@ -332,7 +332,7 @@ class Monitors(Watch):
 
 
 def _time_to_notice(population: Population) -> Time:
-    """How long nodes may take to find out by themselves that one is gone; nothing where they are told."""
+    """How long nodes may take to find out by themselves that one has failed; nothing where they are told."""
     config = population.config
     return 16 * config.heartbeat_period + 4 * config.suspicion_time if config.detector else 0
 

@@ -15,11 +15,11 @@ from omen.protocol.membership.peer_table import Registry
 from omen.protocol.membership.ring import SPARE, nearest_after, nearest_before, place_of
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 from omen.protocol.node import OmenNode
-from omen.sim.world import NOBODY, World, generator_for
+from omen.sim.world import NO_NODE, World, generator_for
 
 
 class Population:
-    """Labels at the edge, places on the circle inside. A label that comes back is the same place in another life.
+    """Labels at the edge, places on the ring inside. A label that rejoins is the same place in a later incarnation.
 
     `places`: where some labels stand; the others are placed by their hash. `contacts`: how many members a newcomer
     knows of.
@@ -41,12 +41,12 @@ class Population:
         self.cores: dict[NodeId, OmenNode] = {}
         self._places = dict(places or {})
         self._contacts = contacts
-        self._lives: dict[NodeId, int] = {}
+        self._incarnations: dict[NodeId, int] = {}
         self._wanted: dict[NodeId, set[Topic]] = {}
         self._codes: dict[NodeId, tuple[tuple[Topic, ...], npt.NDArray[np.int64]]] = {}
         self._topics = label_array([], "topic")
         self._code_of: dict[Topic, int] = {}
-        self._last_busy = NOBODY
+        self._last_busy = NO_NODE
         self._random = generator_for(world.seed, "population")
         self.registry = Registry() if config.global_view else None
 
@@ -60,9 +60,9 @@ class Population:
 
     def set_up(self, interests: Interests, overlay: Overlay, absent: Iterable[Label] = ()) -> None:
         """Put all nodes in, linked as the overlay says, with ring and first samples in place."""
-        gone = set(absent)
+        left_out = set(absent)
         nodes = [self.place(label) for label in interests.nodes.tolist()]
-        present = [node for node in nodes if self.labels[node] not in gone]
+        present = [node for node in nodes if self.labels[node] not in left_out]
         keys = self._keys(interests.topics.tolist())
         refs = {node: Ref(node, 1, "") for node in present}
         links: dict[NodeId, list[NodeId]] = {node: [] for node in present}
@@ -80,7 +80,7 @@ class Population:
             if node in refs
         }
         for node in sorted(present):
-            self._lives[node] = 1
+            self._incarnations[node] = 1
             self._preset(node, present, descriptors, links)
 
     def _preset(
@@ -108,9 +108,10 @@ class Population:
         )
         self.world.add(node, core)
 
-    def _core(self, node: NodeId, life: int, topics: Iterable[Topic], contacts: Sequence[Ref]) -> OmenNode:
-        randomness = generator_for(self.world.seed, "node", node, life)
-        core = OmenNode(Ref(node, life, ""), topics, self.config, randomness, self.engine, contacts, self.registry)
+    def _core(self, node: NodeId, incarnation: int, topics: Iterable[Topic], contacts: Sequence[Ref]) -> OmenNode:
+        randomness = generator_for(self.world.seed, "node", node, incarnation)
+        ref = Ref(node, incarnation, "")
+        core = OmenNode(ref, topics, self.config, randomness, self.engine, contacts, self.registry)
         self.cores[node] = core
         self._wanted.pop(node, None)
         return core
@@ -124,17 +125,18 @@ class Population:
     def join(
         self, label: Label, topics: Sequence[Label], through: Label | None = None, place: NodeId | None = None
     ) -> NodeId:
-        """A node comes, or comes back, through the member named or random ones; `place`: where it stands."""
+        """A node joins or rejoins, through the member named or random ones; `place`: where it stands."""
         if place is not None:
             self._places[label] = place
         node = self.place(label)
         before = self.cores[node].ref.incarnation if node in self.cores else 0
-        life = self._lives[node] = max(self._lives.get(node, 0), before) + 1
+        incarnation = max(self._incarnations.get(node, 0), before) + 1
+        self._incarnations[node] = incarnation
         members = self.members() if through is None else [self.place(through)]
         first = self._random.randrange(len(members)) if members else 0
         known = [members[(first + step) % len(members)] for step in range(min(self._contacts, len(members)))]
         refs = [Ref(contact, self.world.places[contact].incarnation, "") for contact in known]
-        self.world.add(node, self._core(node, life, self._keys(topics), refs), life)
+        self.world.add(node, self._core(node, incarnation, self._keys(topics), refs), incarnation)
         return node
 
     def crash(self, label: Label) -> None:
@@ -171,7 +173,7 @@ class Population:
         }
 
     def snapshot(self) -> tuple[Interests, Overlay]:
-        """What a judge should see: topics that anybody wants at present, and links that both ends agree on."""
+        """What a judge should see: topics that any node wants at present, and links that both ends agree on."""
         self._index_topics()
         members = self.members()
         labels = label_array([self.labels[node] for node in members], "node")
@@ -212,7 +214,7 @@ class Population:
         return kept[1]
 
     def is_busy(self) -> bool:
-        """Whether anybody still has something to mend, to make or to report. Whoever had when last asked goes first."""
+        """Whether any node has something to repair, to make or to report. The one that had last time comes first."""
         place = self.world.places.get(self._last_busy)
         if place is not None and place.alive and _is_at_work(self.cores[self._last_busy]):
             return True

@@ -1,4 +1,4 @@
-"""Random worlds in which everybody publishes while nodes come, go and crash: is anything lost, does it come twice?
+"""Random worlds in which all nodes publish while others join, leave and crash: is anything lost or delivered twice?
 
 `python -m omen.sim.publishing --worlds 100` runs them; `--world N` one, `--trace` tells it.
 """
@@ -24,7 +24,7 @@ LAST_LOOK = 15 * SECOND
 
 
 class PublishingRun(Run):
-    """A scenario with publications all the time, on all topics, from whoever is there. `tally`: what came of them."""
+    """A scenario with publications all the time, on all topics, from all members. `tally`: what came of them."""
 
     def __init__(
         self, scenario: Scenario, seed: int = 0, write: Callable[[str], None] | None = None, every: Time = EVERY
@@ -42,7 +42,7 @@ class PublishingRun(Run):
         self._publish()
 
     def _publish(self) -> None:
-        """Somebody says something on one of its topics, and somebody else will in a while."""
+        """A node publishes on one of its topics, and another will in a while."""
         if not self._is_publishing:
             return
         members, draw = self.population.members(), self._publishers
@@ -99,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(
         f"{total.published} publications, {total.delivered} deliveries, {total.expected} owed: lost {len(total.lost)}, "
         f"duplicated {len(total.duplicated)}, out of order {len(total.disordered)}, in silence {len(total.silent)}, "
-        f"gaps told {total.gaps}, duplicates a delivery {total.duplicates_a_delivery:.3f}"
+        f"gaps told {total.gaps}, duplicates per delivery {total.duplicates_per_delivery:.3f}"
     )
     return 1 if troubled else 0
 

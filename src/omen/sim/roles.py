@@ -1,4 +1,4 @@
-"""Who has a part to play in a topic: the nodes that a search aims its crashes at."""
+"""The nodes that play a part in a topic, at which a search aims its crashes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from omen.sim.population import Population
 
 
 def find_role(population: Population, role: str, label: str) -> str | None:
-    """The name of whoever plays this part in a topic now, if anybody does."""
+    """The name of the node that plays this part in a topic now, if one does."""
     topic = int(label_keys(label_array([label], "topic"))[0])
     subscribers = [node for node in population.members() if topic in population.cores[node].topics]
     if not subscribers:
@@ -32,8 +32,8 @@ def _most_cutting(population: Population, topic: Topic, subscribers: list[NodeId
     return max(subscribers, key=lambda node: (_pieces_without(near, node), len(near[node]), node))
 
 
-def _pieces_without(near: dict[NodeId, list[NodeId]], gone: NodeId) -> int:
-    seen = {gone}
+def _pieces_without(near: dict[NodeId, list[NodeId]], lost: NodeId) -> int:
+    seen = {lost}
     pieces = 0
     for start in near:
         if start in seen:

@@ -1,4 +1,4 @@
-"""Runs a scenario: sets the world up, lets things happen at their time or step, watches, and says what came of it."""
+"""Runs a scenario: sets the world up, lets things happen at their time or stage, watches, and says what came of it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from omen.design import ALGORITHMS, resolve_options
 from omen.errors import InvalidInput
 from omen.interests import Interests, Label
 from omen.overlay import Overlay
-from omen.protocol.events import MILLISECOND, SECOND, NodeId, PeerLost, RepairFinished, RepairStageEntered, Time
+from omen.protocol.events import (
+    MILLISECOND,
+    SECOND,
+    NodeId,
+    PeerLost,
+    RepairFinished,
+    RepairStage,
+    RepairStageEntered,
+    Time,
+)
 from omen.protocol.membership.ring import SPACE, place_of
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId
-from omen.sim.expecting import Repair, examine
+from omen.sim.expectations import Repair, examine
 from omen.sim.kinds import OMEN, Kind
 from omen.sim.monitors import Monitors, Violation
 from omen.sim.population import Population
@@ -33,7 +42,7 @@ class Outcome:
     seed: int
     end: Time = 0
     settled: bool = False
-    broken: list[Label] = field(default_factory=list)
+    split: list[Label] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
@@ -41,19 +50,19 @@ class Outcome:
     messages: dict[str, int] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
     processed: int = 0
-    renewals: int = 0
+    rejoins: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     fingerprint: str | None = None
 
     @property
     def went_well(self) -> bool:
-        return not self.violations and not self.failures and not self.broken
+        return not self.violations and not self.failures and not self.split
 
     def complaints(self) -> list[str]:
         """Everything that went wrong, a line each."""
         lines = [*map(str, self.violations), *self.failures]
-        if self.broken and not lines:
-            lines.append(f"split at the end: {', '.join(map(str, self.broken))}")
+        if self.split and not lines:
+            lines.append(f"split at the end: {', '.join(map(str, self.split))}")
         return lines
 
 
@@ -114,7 +123,7 @@ class Run:
 
     @property
     def pending(self) -> tuple[EventSpec, ...]:
-        """What waits for a step of the last burst that nobody has come to."""
+        """What waits for a stage of a repair that none has entered."""
         return tuple(self._triggers)
 
     @property
@@ -123,7 +132,7 @@ class Run:
 
     def _run_until_settled(self) -> None:
         bounds = self.monitors.bounds
-        patience = max(bounds.whole, bounds.handled, bounds.idle) + SECOND
+        patience = max(bounds.connected, bounds.handled, bounds.idle) + SECOND
         while self._left or not self.monitors.is_settled:
             waited = max(self.world.now - self.monitors.last_event, (self.world.now - self.monitors.last_cause) // 3)
             if (not self._left and waited > patience) or self._is_enough:
@@ -134,13 +143,13 @@ class Run:
         outcome, world = self.outcome, self.world
         outcome.end = world.now
         outcome.settled = self.monitors.is_settled
-        outcome.broken = self.monitors.broken_topics()
+        outcome.split = self.monitors.split_topics()
         outcome.violations = self.monitors.violations
         outcome.restored = self.monitors.restored
         outcome.messages = dict(sorted(world.messages.items()))
         outcome.bytes = dict(sorted(world.bytes.items()))
         outcome.processed = world.processed
-        outcome.renewals = self.monitors.renewals
+        outcome.rejoins = self.monitors.rejoins
         outcome.refused = self.monitors.refused()
         outcome.fingerprint = self._writer.fingerprint() if self._writer is not None else None
         return outcome
@@ -230,13 +239,11 @@ class Run:
 
     def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
         if isinstance(heard, RepairStageEntered):
-            event, step, members = heard.event, heard.stage, heard.members
-            if step == "linking":
-                self._shadows[event] = members
-            self._pull_triggers(node, event, step)
+            if heard.stage is RepairStage.LINKING:
+                self._shadows[heard.event] = heard.members
+            self._pull_triggers(node, heard.event, heard.stage)
         elif isinstance(heard, RepairFinished):
-            event, made = heard.event, heard.links
-            self._note_repair(node, event, made, time)
+            self._note_repair(node, heard.event, heard.links, time)
 
     def _note_repair(self, node: NodeId, event: EventId, made: tuple[tuple[NodeId, NodeId], ...], time: Time) -> None:
         def name(member: NodeId) -> Label:
@@ -246,11 +253,11 @@ class Run:
         links = tuple((name(one), name(other)) for one, other in made)
         self.outcome.repairs.append(Repair(time, event, name(event.node), name(node), shadow, links))
 
-    def _pull_triggers(self, node: NodeId, event: EventId, step: str) -> None:
+    def _pull_triggers(self, node: NodeId, event: EventId, stage: RepairStage) -> None:
         pulled: list[EventSpec] = []
         for trigger in list(self._triggers):
             # The same trigger twice is for the next coordinator that gets as far.
-            if trigger.on == step and trigger not in pulled and self.population.place(trigger.of or "") == event.node:
+            if trigger.on == stage and trigger not in pulled and self.population.place(trigger.of or "") == event.node:
                 pulled.append(trigger)
                 self._triggers.remove(trigger)
                 if trigger.after_ms:
@@ -273,7 +280,7 @@ def run_scenario(scenario: Scenario, seed: int = 0) -> Outcome:
 
 
 def _places(scenario: Scenario) -> dict[Name, NodeId]:
-    """Where everybody stands who is named: as given, else by the hash of the name."""
+    """Where all nodes stand that are named: as given, else by the hash of the name."""
     given = {name: spec.place for name, spec in scenario.nodes.items()}
     given |= dict.fromkeys(drawn_names(scenario.drawn)) if scenario.drawn is not None else {}
     for event in scenario.events:
@@ -283,7 +290,7 @@ def _places(scenario: Scenario) -> dict[Name, NodeId]:
     for name, place in given.items():
         node = place_of(name) if place is None else place % SPACE
         if node in places:
-            raise InvalidInput(f"{name!r} stands on the circle where {places[node]!r} does")
+            raise InvalidInput(f"{name!r} stands on the ring where {places[node]!r} does")
         places[node] = name
     return {name: node for node, name in places.items()}
 

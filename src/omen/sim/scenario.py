@@ -1,21 +1,22 @@
-"""Scenarios: who is there, how they are linked, what happens when, and what is to come of it. Written as TOML."""
+"""Scenarios: the nodes, their links, what happens when, and what is expected of it. Written as TOML."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import msgspec
 
 from omen.errors import InvalidInput
 from omen.protocol.config import Config, Remedies
-from omen.protocol.events import MILLISECOND, SECOND, NodeId, Time
+from omen.protocol.events import MILLISECOND, SECOND, NodeId, RepairStage, Time
 from omen.protocol.repair.backups import RULES
 from omen.sim.latency import Latency, by_link, constant, log_normal, uniform
 from omen.sim.monitors import Bounds
 from omen.sim.world import Network
 
-STEPS = ("waiting", "gathering", "asking", "linking", "finishing")
+STAGES = tuple(RepairStage)
 ACTIONS = (
     "crash",
     "leave",
@@ -31,7 +32,7 @@ ACTIONS = (
 )
 COORDINATOR = "coordinator"
 ROLES = ("rendezvous", "leader", "cut")
-"""Whom a crash may be aimed at, with `topic`: who hears of its pieces, who leads one, who holds it together."""
+"""At which node a crash may be aimed, with `topic`: where its pieces are reported, a leader of one, its cut node."""
 
 PERIODS = {
     "gossip_ms": "gossip_period",
@@ -39,6 +40,13 @@ PERIODS = {
     "suspicion_ms": "suspicion_time",
     "audit_ms": "audit_period",
 }
+
+RENAMED = {
+    "config": {"mend_rho": "repair_rho"},
+    "bounds": {"whole_s": "connected_s"},
+    "expect": {"whole": "connected", "broken": "split"},
+}
+"""What keys of each table were called in version 0.1.0, and what they are called since."""
 
 Name = str
 Names = tuple[Name, ...]
@@ -106,7 +114,7 @@ class ConfigSpec(Table, frozen=True):
     coverage: int | None = None
     backups: str | None = None
     rho: float | None = None
-    mend_rho: float | None = None
+    repair_rho: float | None = None
     halo_hops: int | None = None
     ready_rounds: int | None = None
     sample_size: int | None = None
@@ -129,7 +137,7 @@ class ConfigSpec(Table, frozen=True):
 
 
 class EventSpec(Table, frozen=True):
-    """One thing that happens: `at` a time, or `on` a step of the repair `of` a node. Exactly one action.
+    """One thing that happens: `at` a time, or `on` a stage of the repair `of` a node. Exactly one action.
 
     Times count from the start of the event's burst; a burst starts when the one before it has settled.
     """
@@ -182,15 +190,15 @@ class ViewExpectation(Table, frozen=True):
 
 class Expectation(Table, frozen=True):
     by: float
-    whole: bool | None = None
-    broken: Names | None = None
+    connected: bool | None = None
+    split: Names | None = None
     repair: RepairExpectation | None = None
     view: ViewExpectation | None = None
     links: tuple[Pair, ...] | None = None
 
 
 class BoundsSpec(Table, frozen=True):
-    whole_s: float | None = None
+    connected_s: float | None = None
     handled_s: float | None = None
     one_sided_s: float | None = None
     idle_s: float | None = None
@@ -270,13 +278,26 @@ def read_scenario(path: str | Path) -> Scenario:
 
 def parse_scenario(text: str | bytes, where: str = "scenario") -> Scenario:
     try:
-        scenario = msgspec.toml.decode(text, type=Scenario)
+        raw = msgspec.toml.decode(text)
+        _rename(raw, where)
+        scenario = msgspec.convert(raw, Scenario)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{where}: {_in_toml_words(str(error))}") from error
     complaint = _complaint(scenario)
     if complaint:
         raise InvalidInput(f"{where}: {complaint}")
     return scenario
+
+
+def _rename(raw: dict[str, Any], where: str) -> None:
+    """Keys of version 0.1.0 become those of now."""
+    for table, names in RENAMED.items():
+        found = raw.get(table)
+        for entry in found if isinstance(found, list) else [found]:
+            if isinstance(entry, dict):
+                for old in names.keys() & entry.keys():
+                    warn(f"{where}: {old} of {table} is now {names[old]}", DeprecationWarning, stacklevel=3)
+                    entry.setdefault(names[old], entry.pop(old))
 
 
 def _in_toml_words(message: str) -> str:
@@ -316,15 +337,15 @@ def _event_complaint(event: EventSpec, known: set[Name]) -> str | None:
     if len(given) != 1:
         return f"give exactly one of {', '.join(ACTIONS)}" + (f", not {' and '.join(given)}" if given else "")
     if (event.at is None) == (event.on is None):
-        return "give either `at`, in seconds, or `on`, a step of a repair"
-    if event.on is not None and (event.on not in STEPS or event.of is None):
-        return f"`on` must be one of {', '.join(STEPS)}, with the node concerned in `of`"
+        return "give either `at`, in seconds, or `on`, a stage of a repair"
+    if event.on is not None and (event.on not in STAGES or event.of is None):
+        return f"`on` must be one of {', '.join(STAGES)}, with the node concerned in `of`"
     if event.at is not None and event.at < 0:
         return f"`at` is {event.at}: must be 0 or more"
     if given[0] in ("join", "resubscribe") and event.topics is None:
         return f"`{given[0]}` needs `topics`"
     if given[0] == "suspect" and event.by is None:
-        return "`suspect` needs `by`, whoever is to take the node for gone"
+        return "`suspect` needs `by`, the node that is to declare it failed"
     if event.crash in ROLES and event.topic is None:
         return f'`crash = "{event.crash}"` needs `topic`'
     if given[0] == "scramble" and not 0 <= (event.scramble or 0) <= 1:

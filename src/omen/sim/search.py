@@ -22,7 +22,7 @@ import msgspec
 from omen.errors import InvalidInput
 from omen.sim.drawing import draw_beyond, draw_scenario, draw_within
 from omen.sim.kinds import KINDS
-from omen.sim.monitors import WHOLE
+from omen.sim.monitors import CONNECTED
 from omen.sim.running import Outcome, Run
 from omen.sim.scenario import BoundsSpec, Scenario
 from omen.sim.shrinking import Shrunk, shrink
@@ -33,7 +33,7 @@ DRAWS: dict[str, Callable[[int], Scenario]] = {"within": draw_within, "beyond": 
 
 
 PATIENCE_S = 90.0
-HASTY = BoundsSpec(whole_s=7.0, handled_s=9.0, idle_s=12.0)
+HASTY = BoundsSpec(connected_s=7.0, handled_s=9.0, idle_s=12.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class World:
     split: bool
     events: int
     steps: int
-    renewals: int
+    rejoins: int
     restored_s: float
     end_s: float
     seconds: float
@@ -90,7 +90,7 @@ def run_world(search: Search, seed: int) -> World:
         is_split(outcome),
         len(scenario.events),
         outcome.processed,
-        outcome.renewals,
+        outcome.rejoins,
         max(outcome.restored, default=0) / 1e6,
         outcome.end / 1e6,
         round(time.process_time() - started, 3),
@@ -119,7 +119,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 def is_split(outcome: Outcome) -> bool:
     """Whether a topic was left split, which is the worst that can happen."""
-    return bool(outcome.broken) or any(violation.monitor == WHOLE for violation in outcome.violations)
+    return bool(outcome.split) or any(violation.monitor == CONNECTED for violation in outcome.violations)
 
 
 def run_worlds(
@@ -221,6 +221,8 @@ def kept_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             row = None
         if not isinstance(row, dict):
             raise InvalidInput(f"{path}: line {number} is not what a search keeps")
+        if "renewals" in row:  # its name in version 0.1.0
+            row["rejoins"] = row.pop("renewals")
         yield number, row
 
 

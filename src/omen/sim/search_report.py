@@ -31,7 +31,8 @@ def total_worlds(found: Sequence[World]) -> dict[str, Any]:
         "failures": sum(not world.went_well for world in found),
         "split": sum(world.split for world in found),
         "steps": sum(world.steps for world in found),
-        "renewals": sum(world.renewals for world in found),
+        "rejoins": (rejoins := sum(world.rejoins for world in found)),
+        "renewals": rejoins,  # its name in version 0.1.0
         "longest_split_s": max((world.restored_s for world in found), default=0.0),
         "processor_s": round(sum(world.seconds for world in found), 1),
     }

@@ -16,17 +16,17 @@ from omen.protocol.messages.overlay import EventId
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.node import SpiderStatus
 from omen.sim.membership import Membership
-from omen.sim.monitors import AGREED, BOUNDED, WHOLE, Bounds, Watch, listed
+from omen.sim.monitors import AGREED, BOUNDED, CONNECTED, Bounds, Watch, listed
 from omen.sim.scenario import Scenario
 from omen.sim.spiders import Spiders
 from omen.sim.world import Heard, World
 
 WATCHED = SpiderConfig(coverage(3, 1), keep_alive=1, silence=3, quarantine=2 * SECOND)
-"""(3, 1), with heartbeats as the failure detector: nobody is told of losses."""
+"""(3, 1), with heartbeats as the failure detector: no node is told of losses."""
 
 
 class SpiderMonitors(Watch):
-    """As `Monitors` is to OMen: told of each event, looks at everybody, records each breach once."""
+    """As `Monitors` is to OMen: told of each event, looks at all nodes, records each breach once."""
 
     population: Spiders
 
@@ -39,10 +39,10 @@ class SpiderMonitors(Watch):
 
     def note_burst(self) -> None:
         self.last_event = self.last_cause = self.world.now
-        self.whole_since = None
+        self.connected_since = None
 
     def expect(self, event: EventId) -> None:
-        """Nobody handles an event in SpiderCast: it is only noted that one happened."""
+        """No node handles an event in SpiderCast: it is only noted that one happened."""
         self.note_burst()
 
     def expect_requests(self, node: NodeId) -> None:
@@ -53,12 +53,12 @@ class SpiderMonitors(Watch):
 
     @property
     def is_settled(self) -> bool:
-        """Whole, every link agreed on, nobody about to do anything, and heartbeats have been all round since."""
+        """All topics connected, every link agreed on, no node about to act, and heartbeats exchanged since."""
         quiet = self.world.now - self.last_event > self._patience
-        return quiet and self.whole_since is not None and not self._one_sided and not self.population.is_busy()
+        return quiet and self.connected_since is not None and not self._one_sided and not self.population.is_busy()
 
     def check(self) -> None:
-        self._check_whole()
+        self._check_connected()
         self._check_links()
         for node in self.population.members():
             self._check_sizes(self.population.cores[node].status())
@@ -67,19 +67,19 @@ class SpiderMonitors(Watch):
         if isinstance(heard, Left):
             self.note_burst()
 
-    def _check_whole(self) -> None:
+    def _check_connected(self) -> None:
         """After an event a topic may be split more than once until heartbeats have told of all that is lost."""
-        now, broken = self.world.now, self.broken_topics()
-        if not broken:
-            if self.whole_since is None:
-                self.whole_since = now
+        now, split = self.world.now, self.split_topics()
+        if not split:
+            if self.connected_since is None:
+                self.connected_since = now
                 self.restored.append(now - self.last_event if self._was_split else 0)
                 self._was_split = False
             return
-        self._was_split, self.whole_since = True, None
-        if now - self.last_event > self.bounds.whole + self._patience:
+        self._was_split, self.connected_since = True, None
+        if now - self.last_event > self.bounds.connected + self._patience:
             waited = (now - self.last_event) / SECOND
-            self._record(WHOLE, f"{waited:.1f} s after the last event still split: {listed(broken)}")
+            self._record(CONNECTED, f"{waited:.1f} s after the last event still split: {listed(split)}")
 
     def _check_links(self) -> None:
         now, present = self.world.now, set(self.population.one_sided())

@@ -58,11 +58,11 @@ class Spiders:
 
     def set_up(self, interests: Interests, overlay: Overlay | None = None, absent: Iterable[Label] = ()) -> None:
         """Put all nodes in, with the links of the overlay as their first neighbours."""
-        gone = set(absent)
+        left_out = set(absent)
         nodes = [self.place(label) for label in interests.nodes.tolist()]
         keys = self._keys(interests.topics.tolist())
         topics = [tuple(keys[topic] for topic in interests.topics_of(code).tolist()) for code in range(len(nodes))]
-        present = [code for code, node in enumerate(nodes) if self.labels[node] not in gone]
+        present = [code for code, node in enumerate(nodes) if self.labels[node] not in left_out]
         for code in present:
             self._add(nodes[code], 1, topics[code])
         if overlay is None:
@@ -77,13 +77,13 @@ class Spiders:
             core = self.cores[nodes[code]]
             core.preset((self.cores[nodes[other]].ref, len(links[other]), topics[other]) for other in links[code])
 
-    def _add(self, node: NodeId, life: int, topics: Sequence[Topic]) -> None:
-        ref = Ref(node, life, "")
+    def _add(self, node: NodeId, incarnation: int, topics: Sequence[Topic]) -> None:
+        ref = Ref(node, incarnation, "")
         self.membership.put(ref, topics)
-        randomness = generator_for(self.world.seed, "node", node, life)
+        randomness = generator_for(self.world.seed, "node", node, incarnation)
         self.cores[node] = SpiderNode(ref, topics, self.config, randomness, self.membership.view_of(node))
         self._wanted[node] = set(topics)
-        self.world.add(node, self.cores[node], life)
+        self.world.add(node, self.cores[node], incarnation)
 
     def _keys(self, topics: Sequence[Label]) -> list[Topic]:
         labels = label_array(topics, "topic")
@@ -92,19 +92,19 @@ class Spiders:
         return keys
 
     def join(self, label: Label, topics: Sequence[Label], _through: Label | None = None) -> NodeId:
-        """A node comes, or comes back in another life. Nobody introduces it: the membership service does."""
+        """A node joins or rejoins. No member introduces it: the membership service does."""
         node = self.place(label)
-        life = self.cores[node].ref.incarnation + 1 if node in self.cores else 1
-        self._add(node, life, self._keys(topics))
+        incarnation = self.cores[node].ref.incarnation + 1 if node in self.cores else 1
+        self._add(node, incarnation, self._keys(topics))
         return node
 
     def crash(self, label: Label) -> None:
         node = self.place(label)
-        life = self.cores[node].ref.incarnation
+        incarnation = self.cores[node].ref.incarnation
         self.world.crash(node)
         detection = self.world.network.detection
         delay = detection(self._random, node, node) if detection is not None else self.config.time_to_notice
-        self.world.call(delay, partial(self.membership.drop, node, life))
+        self.world.call(delay, partial(self.membership.drop, node, incarnation))
 
     def leave(self, label: Label) -> None:
         self.world.tell(self.place(label), Depart())
@@ -192,14 +192,14 @@ class Spiders:
         return interests, Overlay.from_codes(labels, ends[:, 0], ends[:, 1])
 
     def is_busy(self) -> bool:
-        """Whether anybody is about to do something."""
+        """Whether any node is about to act."""
         return any(self.cores[node].is_busy for node in self.members())
 
     def settle(self, limit: Time, step: Time = SECOND) -> Time:
         """Run until all is quiet, or until `limit`; when the last link changed.
 
-        Quiet: nobody is about to do anything, or for a quarantine and a half no link has changed. Those who are
-        refused by everybody go on asking for ever.
+        Quiet: no node is about to act, or for a quarantine and a half no link has changed. A node that all refuse goes
+        on asking for ever.
         """
         world, quarantine = self.world, self.config.quarantine
         changed_at, changes = world.now, self._changes()

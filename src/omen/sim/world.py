@@ -37,14 +37,14 @@ from omen.protocol.messages.wire import size_of
 from omen.sim.latency import Latency, constant
 
 START = "start"
-NOBODY = -1
+NO_NODE = -1
 UNREACHABLE, CUT, LOST = "unreachable", "cut off", "lost"
 """Why a message does not arrive: its addressee has crashed or left, the network is cut between the two, bad luck."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A node is about to be told that a peer is gone. Void if by then the peer, in that life, can be reached again."""
+    """A node is about to be told that a peer has failed. Void if the same incarnation can be reached again by then."""
 
     lost: NodeId
     incarnation: int | None
@@ -73,7 +73,7 @@ class Network:
     loss: float = 0.0
     duplication: float = 0.0
     detection: Latency | None = field(default_factory=lambda: constant(50_000))
-    """How long until those connected to a lost node are told; None: never, they find out by themselves."""
+    """How long until the peers connected to a lost node are told; None: never, they find out by themselves."""
     drift: float = 0.0
     """Clocks run fast or slow by up to this share; each node's own rate is drawn."""
 
@@ -121,7 +121,7 @@ class World:
         self._muted: set[tuple[NodeId, NodeId]] = set()
 
     def add(self, node: NodeId, core: Core, incarnation: int = 1) -> None:
-        """Put a node in, or back in as another life, and start it now."""
+        """Put a node in, or back in as a later incarnation, and start it now."""
         drift = self.network.drift
         rate = 1.0 + generator_for(self.seed, "drift", node).uniform(-drift, drift) if drift else 1.0
         self.places[node] = Place(core, incarnation, drift=rate)
@@ -136,10 +136,10 @@ class World:
 
     def call(self, delay: Time, action: Callable[[], None]) -> None:
         """Have something done from outside, at its time among everything else that happens."""
-        self._schedule(delay, NOBODY, 0, action)
+        self._schedule(delay, NO_NODE, 0, action)
 
     def crash(self, node: NodeId) -> None:
-        """A node goes without a word; those connected to it find out after a while."""
+        """A node ends without a word; the peers connected to it are told after a while."""
         place = self.places[node]
         if not place.alive:
             return
@@ -176,12 +176,12 @@ class World:
                     self._announce_loss(node, other, self.places[other].incarnation)
 
     def mute(self, pairs: Iterable[tuple[NodeId, NodeId]]) -> None:
-        """Let messages between these vanish, either way; nobody is told."""
+        """Let messages between these vanish, either way; no node is told."""
         for one, other in pairs:
             self._muted |= {(one, other), (other, one)}
 
     def heal(self) -> None:
-        """Everybody reaches everybody again."""
+        """All nodes reach each other again."""
         self._sides = {}
         self._muted = set()
 
@@ -204,7 +204,7 @@ class World:
         self.now, _, node, incarnation, event = heapq.heappop(self._queue)
         place = self.places.get(node)
         if place is None or not place.alive or place.incarnation != incarnation:
-            if node == NOBODY:
+            if node == NO_NODE:
                 event()
             return
         if place.paused:

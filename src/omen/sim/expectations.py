@@ -15,7 +15,7 @@ from omen.sim.scenario import Expectation, RepairExpectation, ViewExpectation
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One event handled: by whom, among whom, with which new links."""
+    """One event handled: its coordinator, its shadow set, the new links."""
 
     time: Time
     event: EventId
@@ -30,11 +30,11 @@ def examine(
 ) -> list[str]:
     """What is not as expected."""
     complaints = []
-    broken = monitors.broken_topics()
-    if expectation.whole is not None and expectation.whole == bool(broken):
-        complaints.append(f"split: {', '.join(map(str, broken))}" if broken else "whole, expected a split")
-    if expectation.broken is not None and sorted(expectation.broken) != broken:
-        complaints.append(f"split are {broken}, expected {sorted(expectation.broken)}")
+    split = monitors.split_topics()
+    if expectation.connected is not None and expectation.connected == bool(split):
+        complaints.append(f"split: {', '.join(map(str, split))}" if split else "all topics connected, expected a split")
+    if expectation.split is not None and sorted(expectation.split) != split:
+        complaints.append(f"split are {split}, expected {sorted(expectation.split)}")
     if expectation.links is not None:
         labels = population.labels
         present = {frozenset((labels[one], labels[other])) for one, other in population.links()}
@@ -51,10 +51,10 @@ def _examine_repair(population: Population, repairs: Sequence[Repair], expected:
     node = population.place(expected.of)
     repair = next((repair for repair in repairs if repair.event.node == node), None)
     if repair is None:
-        return [f"nothing was mended for {expected.of}"]
+        return [f"nothing was repaired for {expected.of}"]
     complaints = []
     if expected.coordinator not in (None, repair.coordinator):
-        complaints.append(f"{repair.coordinator} mended for {expected.of}, expected {expected.coordinator}")
+        complaints.append(f"{repair.coordinator} repaired for {expected.of}, expected {expected.coordinator}")
     if expected.shadow is not None and set(expected.shadow) != set(repair.shadow):
         complaints.append(f"the shadow set was {_words(repair.shadow)}, expected {_words(expected.shadow)}")
     if expected.links is not None and set(map(frozenset, expected.links)) != set(map(frozenset, repair.links)):
