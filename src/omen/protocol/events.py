@@ -137,12 +137,16 @@ class RepairStageEntered(msgspec.Struct, frozen=True, gc=False):
 
 
 class RepairFinished(msgspec.Struct, frozen=True, gc=False):
-    """This node has coordinated a repair. `events`: all it covers, `event` among them; `members`: how many it asked."""
+    """This node has coordinated a repair. `events`: all it covers, `event` among them; `members`: how many it asked.
+
+    `heard`: the former neighbours that were heard, and so are joined.
+    """
 
     event: EventId
     links: tuple[tuple[NodeId, NodeId], ...]
     members: int
     events: tuple[EventId, ...]
+    heard: tuple[NodeId, ...] = ()
 
 
 class RequestHandled(msgspec.Struct, frozen=True, gc=False):

@@ -214,6 +214,8 @@ class OmenNode:
         parts = self._parts
         known = {other: entry for other, (entry, _) in parts.peer_sampling.view.items()} | parts.ring.members
         tombstones, lost_peers = parts.peer_table.tombstones, parts.lost_peers.remembered
+        former = [link.ref for _, link in sorted(parts.links.links.items())]
+        farewell = messages.Leaving(self.ref, handled=False)
         parts.join_leave.say_goodbye(handled=False)
         contacts = [known[other] for other in sorted(known)]
         self._build(ref, parts.requests.wanted, contacts, tombstones, lost_peers)
@@ -221,6 +223,7 @@ class OmenNode:
         self._out.notify(events.Rejoined(incarnation))
         self._dissemination.me = ref
         self._begin()
+        self._parts.lost_peers.repeat_farewell(farewell, former)
 
     # Inputs
 
@@ -554,7 +557,9 @@ class OmenNode:
 
     def _on_handled(self, _: NodeId, message: messages.Handled) -> None:
         """A coordinator says that it has repaired an event."""
-        if self._parts.loss_reports.close(message.event):
+        repaired = {ref.id for ref in message.repaired}
+        was_heard = message.heard and (not repaired or self._parts.peer_table.id in repaired)
+        if was_heard and self._parts.loss_reports.close(message.event):
             self._parts.links.changed = True
         if self._parts.requests.on_handled(message.event, message.repaired):
             self._leave(handled=True)

@@ -70,6 +70,7 @@ class Parts:
         return {
             **self.failure_detector.timers(),
             **self.join_leave.timers(),
+            **self.lost_peers.timers(),
             **self.links.timers(),
             **self.coordinator.timers(),
             **self.loss_reports.timers(),
@@ -88,6 +89,7 @@ def build_parts(context: NodeContext, registry: Registry | None, lost_peers: Map
     loss_reports = LossReports(context, ring, lookup, coordinator)
     descriptor = OwnDescriptor(context, links, loss_reports)
     requests = Requests(context, ring, links, views, descriptor)
+    incarnations = Incarnations(context, ring, links)
     pruning = LinkPruning(context, links, requests)
     allowed = pruning if context.config.redundant_removals else None
     return Parts(
@@ -99,7 +101,7 @@ def build_parts(context: NodeContext, registry: Registry | None, lost_peers: Map
         gossip=gossip,
         ring_lookup=lookup,
         failure_detector=FailureDetector(context),
-        lost_peers=LostPeers(context, lost_peers),
+        lost_peers=LostPeers(context, incarnations, lost_peers),
         coordinator=coordinator,
         loss_reports=loss_reports,
         descriptor=descriptor,
@@ -108,6 +110,6 @@ def build_parts(context: NodeContext, registry: Registry | None, lost_peers: Map
         link_pruning=pruning,
         shadow_member=ShadowMember(context, ring, links, loss_reports, requests, allowed),
         connections=Connections(context, ring, links),
-        incarnations=Incarnations(context, ring, links),
+        incarnations=incarnations,
         audit=Audit(context, ring, links, lookup),
     )

@@ -8,15 +8,31 @@ halves of a network that was cut for a while, a refutation is enough to lift the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from omen.protocol.context import NodeContext
-from omen.protocol.events import NodeId, Time
-from omen.protocol.messages.overlay import FailureNotice, Ref
+from omen.protocol.events import NodeId, Time, Timer, TimerHandlers
+from omen.protocol.membership.connections import Incarnations
+from omen.protocol.messages.overlay import FailureNotice, Leaving, Ref
 
 LOST_PEERS_AT_MOST = 128
 NOTICES_AT_ONCE = 8
+REPEATS = 3  # of what is not confirmed: a node that has not heard it keeps a link that the other end gave up
+
+
+class NoticeTimer(Timer, frozen=True):
+    """A peer that was declared failed is told again, unless something newer is known of it."""
+
+    peer: Ref
+    times: int
+
+
+class FarewellTimer(Timer, frozen=True):
+    """Former neighbours are told again that this node's last incarnation has ended."""
+
+    incarnation: int
+    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +47,55 @@ class LostPeer:
 class LostPeers:
     """`remembered`: the lost peers that are still tried. They outlast this node's own incarnations."""
 
-    def __init__(self, context: NodeContext, remembered: Mapping[NodeId, LostPeer]) -> None:
+    def __init__(self, context: NodeContext, incarnations: Incarnations, remembered: Mapping[NodeId, LostPeer]) -> None:
+        self._incarnations = incarnations
         self._peer_table = context.peer_table
         self._config = context.config
         self._out = context.out
         self._clock = context.clock
         self.remembered = dict(remembered)
         self._told: dict[NodeId, Time] = {}
+        self._farewell: tuple[Leaving, tuple[Ref, ...]] | None = None
+
+    def timers(self) -> TimerHandlers:
+        return {NoticeTimer: self.on_notice_timer, FarewellTimer: self.on_farewell_timer}
 
     def add(self, ref: Ref, incarnation: int) -> None:
         """A peer was declared failed: if it is there after all it should know, and it is tried again for a while."""
         self._out.send(ref, FailureNotice(self._peer_table.ref, incarnation, final=False))
+        self._repeat(NoticeTimer(Ref(ref.id, incarnation, ref.address), 1))
         if self._config.audit:
             while len(self.remembered) >= LOST_PEERS_AT_MOST:
                 del self.remembered[next(iter(self.remembered))]
             now = self._clock.now
             self.remembered[ref.id] = LostPeer(ref, now + self._config.lost_memory, now + self._config.audit_period)
+
+    def _repeat(self, timer: NoticeTimer | FarewellTimer) -> None:
+        """Say it again a few times, with growing pauses."""
+        if timer.times <= REPEATS:
+            pause = self._config.answer_timeout * self._config.attempts << timer.times - 1
+            self._out.set_timer(timer, pause)
+
+    def on_notice_timer(self, timer: NoticeTimer) -> None:
+        """No answer yet: the notice may have been lost. Of no effect once something newer is known."""
+        peer = timer.peer
+        if self._incarnations.latest(peer.id) is not None or not self._peer_table.is_declared_failed(peer):
+            return
+        self._out.send(peer, FailureNotice(self._peer_table.ref, peer.incarnation, final=False))
+        self._repeat(NoticeTimer(peer, timer.times + 1))
+
+    def on_farewell_timer(self, timer: FarewellTimer) -> None:
+        if self._farewell is None:
+            return
+        farewell, former = self._farewell
+        for ref in former:
+            self._out.send(ref, farewell)
+        self._repeat(FarewellTimer(timer.incarnation, timer.times + 1))
+
+    def repeat_farewell(self, farewell: Leaving, former: Iterable[Ref]) -> None:
+        """To the nodes that were linked to the incarnation before this one."""
+        self._farewell = (farewell, tuple(former))
+        self._repeat(FarewellTimer(farewell.ref.incarnation, 1))
 
     def try_again(self) -> None:
         """Send a notice to a few of the lost peers whose turn it is; each time it takes longer until the next."""

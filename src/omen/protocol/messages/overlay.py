@@ -160,10 +160,14 @@ class LinkConfirmed(Message, frozen=True, array_like=True, tag=27):
 
 
 class Handled(Message, frozen=True, array_like=True, tag=28):
-    """`repaired`: the former neighbours that were heard, for those that would take over if another one turned up."""
+    """`repaired`: the former neighbours that were heard, for those that would take over if another one turned up.
+
+    `heard`: whether the receiver was one of them, if it is a former neighbour.
+    """
 
     event: EventId
     repaired: tuple[Ref, ...] = ()
+    heard: bool = True
 
 
 class RepairRequest(Message, frozen=True, array_like=True, tag=30):

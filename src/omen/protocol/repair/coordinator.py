@@ -131,8 +131,8 @@ class Coordinator:
                 self._finish(repair)
             case LeftToAnother(event):
                 self._leave_to_another(event)
-            case PutOff(event):
-                self._put_off(event)
+            case PutOff(event, times):
+                self._put_off(event, times)
             case Abandoned(event):
                 self._abandon(event)
             case _:
@@ -154,6 +154,10 @@ class Coordinator:
             pending.loss.topics.update(message.dropped)
             pending.loss.neighbours.update({other.id: other for other in message.descriptor.neighbours})
             pending.loss.backups.update({other.id: other for other in self._views.backups_of(event.node)})
+            repair = self.repair
+            if repair is not None and repair.event != event and repair.is_about(event):
+                self._conclude(self._repairer.take_in(pending.loss))
+                return
         self._enqueue(event)
 
     def on_report(self, _: NodeId, message: LossReport) -> None:
@@ -176,7 +180,7 @@ class Coordinator:
         pending.loss.topics.update(message.topics)
         pending.loss.neighbours[reporter.id] = reporter
         repair = self.repair
-        if repair is not None and event.node in repair.losses and repair.losses[event.node].event == event:
+        if repair is not None and repair.is_about(event):
             if reporter.id not in repair.answers:
                 self._conclude(self._repairer.take_in(Loss(event, set(message.topics), {reporter.id: reporter})))
         elif self._is_over(event):
@@ -243,7 +247,7 @@ class Coordinator:
         self.event_queue.collect(event, repaired)
         if pending is not None:
             for ref in pending.inquirers.values():
-                self._out.send(ref, Handled(event, repaired))
+                self._out.send(ref, Handled(event, repaired, heard=ref in repaired))
         repair = self.repair
         if repair is not None and repair.event == event:
             self._repairer.repair = None
@@ -299,14 +303,14 @@ class Coordinator:
                     told[pending.client.id] = pending.client
             if event.kind == EventKind.LEAVE and (pending is None or pending.client is None):
                 self._renew_if_there(event)
-            done = Handled(event, repaired)
-            for node in sorted(told):
-                self._out.send(told[node], done)
             waiting = {ref.id: ref for ref in repaired}
+            for node in sorted(told):
+                self._out.send(told[node], Handled(event, repaired, heard=node in waiting))
             for node in sorted(waiting.keys() - told.keys()):
                 self._out.send(waiting[node], Handled(event))
             self.event_queue.collect(event, repaired)
-        self._out.notify(RepairFinished(repair.event, tuple(repair.made), len(repair.members), tuple(events)))
+        heard = tuple(ref.id for ref in repaired)
+        self._out.notify(RepairFinished(repair.event, tuple(repair.made), len(repair.members), tuple(events), heard))
         for one, other in repair.prunable_pairs(self._config.redundant_removals):
             if one in repair.members:
                 self._out.send(repair.members[one], PruneHint(self._peer_table.ref, repair.attempt, other))
@@ -323,10 +327,10 @@ class Coordinator:
         self._stand_by(event)
         self.process_exe_q()
 
-    def _put_off(self, event: EventId) -> None:
-        """The repair has to wait for another's: let those queued here go first, and try again soon."""
+    def _put_off(self, event: EventId, times: int) -> None:
+        """The repair has to wait for another's, or for a silent node: let those queued go first, and try again soon."""
         self.event_queue.standby[event] = self._peer_table.id
-        self._out.set_timer(StandbyTimer(event), self._config.answer_timeout)
+        self._out.set_timer(StandbyTimer(event), self._config.answer_timeout << times)
         self.process_exe_q()
 
     def _abandon(self, event: EventId) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from omen.protocol.events import NodeId
+from omen.protocol.events import NodeId, Topic
 from omen.protocol.messages.overlay import Descriptor, EventId, Ref
 from omen.protocol.repair.shadow_set import Loss
 
@@ -14,13 +14,18 @@ HANDLED_AT_MOST = 256
 
 @dataclass(slots=True)
 class PendingEvent:
-    """All that is known of an event, whichever node ends up handling it."""
+    """All that is known of an event, whichever node ends up handling it.
+
+    Of a newcomer that was put off: how often, and in which topics it is linked already.
+    """
 
     loss: Loss
     centre: Descriptor | None = None
     reporters: dict[NodeId, Ref] = field(default_factory=dict)
     inquirers: dict[NodeId, Ref] = field(default_factory=dict)
     client: Ref | None = None
+    put_off: int = 0
+    linked: set[Topic] = field(default_factory=set)
 
 
 class EventQueue:

@@ -30,6 +30,7 @@ from omen.protocol.repair.views import Views
 WAITING, GATHERING, ASKING, LINKING, FINISHING = RepairStage
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
 WALKS_AT_MOST = 8
+PUT_OFF_AT_MOST = 6
 
 
 class RepairTimer(Timer, frozen=True):
@@ -63,9 +64,10 @@ class LeftToAnother:
 
 @dataclass(frozen=True, slots=True)
 class PutOff:
-    """The repair has to wait for another one."""
+    """The repair has to wait for another one, or for a silent node: for the longer the more often it was put off."""
 
     event: EventId
+    times: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ class Repairer:
 
     def begin(self, event: EventId, pending: PendingEvent) -> Outcome | None:
         centre = pending.centre.digest.ref if pending.centre is not None else None
-        repair = self.repair = Repair(event, centre, set(pending.loss.topics))
+        repair = self.repair = Repair(event, centre, pending.loss.topics - pending.linked)
+        repair.agreed_by_both = self._config.remedies.links_agreed_by_both
         if centre is None:
             repair.add_loss(pending.loss)
             self._enter(WAITING, repair)
@@ -159,9 +162,30 @@ class Repairer:
         self._out.notify(RepairStageEntered(repair.event, stage, tuple(sorted(repair.members))))
 
     def _finish(self, repair: Repair) -> Outcome:
+        silent = self._could_take_in(repair)
+        pending = self._event_queue.pending.get(repair.event)
+        if silent and pending is not None and pending.put_off < PUT_OFF_AT_MOST:
+            pending.put_off += 1
+            pending.linked |= repair.topics.difference(repair.uncovered())
+            self.repair = None
+            return PutOff(repair.event, pending.put_off)
+        for ref in silent:  # it counts as lost: if it is there, it has to rejoin, and finds the newcomer
+            self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
         self._enter(FINISHING, repair)
         self.repair = None
         return Finished(repair)
+
+    def _could_take_in(self, repair: Repair) -> list[Ref]:
+        """A newcomer is alone in a topic: the nodes that may have it, did not answer, and are not known to be lost."""
+        table = self._peer_table
+        if repair.centre is None or table.is_declared_failed(repair.centre):
+            return []
+        missing = set(repair.uncovered())
+        return [
+            ref
+            for node, ref in sorted(repair.passed_over.items())
+            if not table.is_declared_failed(ref) and not missing.isdisjoint(table.topics_of(node) or missing)
+        ]
 
     def _wait_until_ready(self, repair: Repair) -> Outcome | None:
         """Alg. 5 line 3: wait until R(v'), or until it is no longer this node's to do."""
@@ -277,6 +301,8 @@ class Repairer:
         node = message.me.id
         if node in repair.members:
             if message.me.incarnation > repair.members[node].incarnation:
+                if repair.centre is None and node in repair.former:
+                    return self._go_on(repair, self._lose_member(repair, node))
                 repair.members[node] = (
                     message.me
                 )  # its neighbours would refuse a link to the incarnation that has ended
@@ -346,11 +372,31 @@ class Repairer:
         pending = self._event_queue.pending.get(linked)
         if self._ring.is_coordinator(node) or (pending is not None and pending.inquirers):
             repair.inquiries.discard(node)
-            repair.add_loss(self._event_queue.get(linked).loss)
+            repair.add_loss(self._recall(linked))
             return True
         repair.inquiries.add(node)
         self._ring_lookup.find(node, LinkedLossLookup(repair.event, linked), self._ring.members.values())
         return False
+
+    def _recall(self, linked: EventId) -> Loss:
+        """All this node has been told of a linked loss. `known` only if its neighbours were named to it.
+
+        What was handled before is told by the nodes that were heard then: they stand for all that it held together.
+        """
+        pending, descriptor = self._event_queue.pending.get(linked), self._peer_table.known.get(linked.node)
+        loss = Loss(linked, known=False)
+        if pending is not None:
+            loss = Loss(linked, set(pending.loss.topics), dict(pending.loss.neighbours), dict(pending.loss.backups))
+            loss.known = pending.client is not None or bool(pending.loss.neighbours.keys() - pending.reporters.keys())
+        if descriptor is not None and descriptor.digest.ref.incarnation == linked.incarnation:
+            loss.topics.update(descriptor.topics)
+            loss.neighbours.update({ref.id: ref for ref in descriptor.neighbours})
+            loss.known = True
+        repaired = self._event_queue.handled.get(linked)
+        if repaired is not None:
+            loss.neighbours.update(repaired)
+            loss.known = True
+        return loss
 
     def on_located(self, purpose: LinkedLossLookup, successor: Ref | None) -> Outcome | None:
         """The coordinator of a linked loss was found: ask it for the former neighbours, or do without."""
@@ -379,7 +425,8 @@ class Repairer:
             self.repair = None
             return LeftToAnother(message.event)
         neighbours = {ref.id: ref for ref in message.neighbours}
-        repair.add_loss(Loss(message.lost, set(message.topics), neighbours))
+        known = message.known or bool(neighbours)  # the node asked may have heard of the loss by the question alone
+        repair.add_loss(Loss(message.lost, set(message.topics), neighbours, known=known))
         return self._ask(repair)
 
     def _try_again(self, repair: Repair) -> Outcome | None:
@@ -411,6 +458,8 @@ class Repairer:
         if repair.centre is None and node in repair.former:
             ref = repair.members[node]
             self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
+        elif repair.centre is not None:
+            repair.passed_over[node] = repair.members[node]
         return self._lose_member(repair, node)
 
     def _link(self, repair: Repair) -> Outcome | None:

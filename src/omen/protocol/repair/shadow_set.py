@@ -29,6 +29,8 @@ class Repair:
     """The state of one repair. `centre`: the node to be linked (join, added topics); None for a loss.
 
     `outer`: answers of nodes around the shadow set, `unheard` those still to answer, `widened` how many hops so far.
+    `passed_over`: nodes that could have taken a newcomer in, had they answered. `agreed_by_both`: a link between two
+    nodes that were heard counts only if both name it.
     """
 
     event: EventId
@@ -48,10 +50,12 @@ class Repair:
     walks: int = 0
     walked: bool = False
     gone: set[NodeId] = field(default_factory=set)
+    passed_over: dict[NodeId, Ref] = field(default_factory=dict)
     inquiries: set[NodeId] = field(default_factory=set)
     open_links: dict[tuple[NodeId, NodeId], set[NodeId]] = field(default_factory=dict)
     confirmed_by: set[NodeId] = field(default_factory=set)
     made: list[tuple[NodeId, NodeId]] = field(default_factory=list)
+    agreed_by_both: bool = True
 
     def silent(self) -> list[NodeId]:
         """Members that have not answered yet."""
@@ -88,6 +92,10 @@ class Repair:
         """Whether a topic is left in which another newcomer, higher on the ring, is about to be linked."""
         missing = to_bits(self.asked, self.uncovered())
         return any(common_positions(missing, answer.unsettled) for answer in self.answers.values())
+
+    def is_about(self, event: EventId) -> bool:
+        """Whether this loss is repaired here, alone or along with another."""
+        return event.node in self.losses and self.losses[event.node].event == event
 
     def add_loss(self, loss: Loss) -> None:
         """A linked loss becomes part of this event: its former neighbours and topics come in."""
@@ -234,18 +242,22 @@ class Repair:
         """For each topic a forest over the nodes seen in it: those of a tree are connected by links seen."""
         parents: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
         inside = set(nodes)
-        for node, answer in ((node, self.answers[node]) for node in nodes):
-            for topic in positions(answer.mine):
+        heard = self.outer | {node: self.answers[node] for node in nodes}
+        named = {node: dict(answer.links) for node, answer in heard.items()}
+        for node in nodes:
+            for topic in positions(self.answers[node].mine):
                 parents[topic].setdefault(node, node)
+        for node, answer in heard.items():
             for other, bits in answer.links:
-                if other not in self.losses and (halo or other in inside):
-                    for topic in common_positions(answer.mine, bits):
-                        _unite(parents[topic], node, other)
-        for node, answer in self.outer.items():
-            for other, bits in answer.links:
-                if other not in self.losses:
-                    for topic in common_positions(answer.mine, bits):
-                        _unite(parents[topic], node, other)
+                if other in self.losses or not (halo or other in inside):
+                    continue
+                shared = int.from_bytes(answer.mine, "little") & int.from_bytes(bits, "little")
+                if other in named and self.agreed_by_both:
+                    # half made, half gone, or about to give a topic up: both ends must count on it
+                    shared &= int.from_bytes(heard[other].mine, "little")
+                    shared &= int.from_bytes(named[other].get(node, b""), "little")
+                for topic in _positions(shared):
+                    _unite(parents[topic], node, other)
         return parents
 
     def _broken_off(self, parents: Sequence[dict[NodeId, NodeId]], nodes: Iterable[NodeId]) -> list[set[NodeId]]:
