@@ -53,12 +53,13 @@ class JoinLeave:
     def join(self, contacts: Sequence[Ref]) -> None:
         """Look for this node's place on the ring, beginning with the contacts."""
         self._contacts = tuple(contacts)
+        self._requests.begin_joining()
         self._out.set_timer(JoinTimer(), self._config.standby_timeout)
         self._ring_lookup.find(self._peer_table.id, JoinLookup(), self._contacts)
 
     def on_join_timer(self, _: JoinTimer) -> None:
         """All nodes met on the way in may have failed before this one was linked: then it begins anew."""
-        if not self._ring.members:
+        if not self._ring.members or (self._requests.joining and not self._requests.open):
             self.join(self._contacts)
         elif self._requests.open:
             self._out.set_timer(JoinTimer(), self._config.standby_timeout)

@@ -27,6 +27,8 @@ class RequestTimer(Timer, frozen=True):
 class Requests:
     """`open`: asked and not yet heard to be handled. `wanted`: this node's topics once everything is handled.
 
+    `joining`: on its way in, from before it has found its place until its join is handled.
+
     A topic that is given up is carried until the repair is done, as a link is made before another is broken.
     """
 
@@ -41,10 +43,15 @@ class Requests:
         self.open: dict[EventId, RepairRequest] = {}
         self.wanted = set(context.peer_table.me.topics)
         self.departing = False
+        self.joining = False
         self._version = 0
 
     def timers(self) -> TimerHandlers:
         return {RequestTimer: self.on_timer}
+
+    def begin_joining(self) -> None:
+        """This node looks for its place: it stands for no other in any topic yet, whichever coordinator asks."""
+        self.joining = True
 
     def join(self) -> None:
         self._ask(EventKind.JOIN, 0, self._peer_table.me.topics, ())
@@ -100,12 +107,16 @@ class Requests:
             self._ask(event.kind, self._version, (), request.dropped, wait)
             return False
         self._out.notify(RequestHandled(event))
+        if event.kind == EventKind.JOIN:
+            self.joining = False
         if event.kind == EventKind.DROP:
             self._carry(set(self._peer_table.me.topics) - (set(request.dropped) - self.wanted))
         return event.kind == EventKind.LEAVE and self.departing
 
     def waiting_for(self) -> set[Topic]:
         """The topics in which this node is still to be linked."""
+        if self.joining:
+            return set(self._peer_table.me.topics)
         return {topic for request in self.open.values() for topic in request.added}
 
     def _ask(
