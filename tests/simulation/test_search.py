@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ SPLITS = {
     "links_agreed_by_both": ("within", 60),
 }
 """For each remedy the worlds, and a seed at which one stayed split without it when this was written: where to look."""
+
+
+FATAL = 5_190_010
+"""The seed of a world that takes its process with it, in one test."""
 
 
 def find_split(remedy: str, draw: str, first: int) -> World:
@@ -163,3 +168,23 @@ def test_a_search_that_makes_no_sense_is_refused(words: list[str]) -> None:
 def test_seeds_that_are_none_are_refused(seeds: str) -> None:
     with pytest.raises(SystemExit):
         main(["simulate", "--search", f"--seeds={seeds}"])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_every_world_asked_for_is_run_once_whatever_the_workers(workers: int) -> None:
+    seeds = range(5_190_000, 5_190_014)
+    assert sorted(world.seed for world in run_worlds(Search(), seeds, workers)) == list(seeds)
+
+
+def kill_or_run(search: Search, seed: int) -> World:
+    if seed == FATAL:
+        os._exit(1)
+    return run_world(search, seed)
+
+
+def test_a_world_that_ends_its_process_is_counted_and_the_others_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omen.sim.search.run_world", kill_or_run)
+    worlds = {world.seed: world for world in run_worlds(Search(), range(FATAL - 4, FATAL + 5), workers=2)}
+    assert sorted(worlds) == list(range(FATAL - 4, FATAL + 5))
+    assert worlds[FATAL].complaints[0].startswith("ended its process")
+    assert all(worlds[seed].went_well for seed in worlds if seed != FATAL)

@@ -70,6 +70,14 @@ class MembershipStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestedTopics:
+    """What a node has asked its successor for: links in these topics, a repair in those."""
+
+    added: tuple[Topic, ...]
+    dropped: tuple[Topic, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RepairsStatus:
     """Everything about repairs that is still open here."""
 
@@ -79,7 +87,7 @@ class RepairsStatus:
     pending: tuple[EventId, ...]
     handled: int
     loss_reports: tuple[EventId, ...]
-    requests: tuple[EventId, ...]
+    requests: Mapping[EventId, RequestedTopics]
     proposals: int
     links_on_trial: int
     path_probes: int
@@ -208,7 +216,7 @@ def _repairs_status(parts: Parts) -> RepairsStatus:
         pending=tuple(queue.pending),
         handled=len(queue.handled),
         loss_reports=tuple(parts.loss_reports.open),
-        requests=tuple(parts.requests.open),
+        requests={event: RequestedTopics(ask.added, ask.dropped) for event, ask in parts.requests.open.items()},
         proposals=sum(map(len, parts.shadow_member.proposals.values())),
         links_on_trial=parts.link_pruning.on_hand,
         path_probes=parts.link_pruning.passing_count,

@@ -17,6 +17,7 @@ from omen.protocol.events import (
     RepairFinished,
     RequestHandled,
     Time,
+    Topic,
 )
 from omen.protocol.membership.ring import SPARE
 from omen.protocol.messages.base import EventKind
@@ -27,9 +28,11 @@ from omen.protocol.repair.views import SEEN_AT_MOST
 from omen.protocol.status import NodeStatus
 from omen.quality import check_overlay
 from omen.sim.population import Population
+from omen.sim.promise import Promise
 from omen.sim.world import Heard, World
 
 CONNECTED, HANDLED, BOUNDED, COVERED, AGREED = "connected", "handled", "bounded", "covered", "agreed"
+JOINED = "joined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +116,22 @@ class Monitors(Watch):
         self._patience = _time_to_notice(population)
         self._expected: dict[EventId, Time] = {}
         self._handled: set[EventId] = set()
+        self._knowing: dict[EventId, set[tuple[NodeId, int]]] = {}
+        self._promise = Promise(population)
+        self._unexplained: set[Topic] = set()
+        self._may_leave: set[NodeId] = set()
+        self._promised = bool(self.bounds.handled)
         self.world.listeners.append(self._hear)
 
     def note_burst(self) -> None:
         """Something was done to the world that may split topics: the clock for repairing them starts anew."""
         self.last_cause = self.world.now
         self._note_consequence()
+
+    def note_scramble(self) -> None:
+        """Links are lost without any event: nothing is promised from now on but what the audit brings about."""
+        self.note_burst()
+        self._promised = False
 
     def _note_consequence(self) -> None:
         """A node has declared a live peer failed, or has rejoined: likewise, but not for ever."""
@@ -129,6 +142,8 @@ class Monitors(Watch):
         """This event has to be handled."""
         self.note_burst()
         self._expect(event)
+        if event.kind == EventKind.JOIN:
+            self._promise.note_newcomer(event.node, event.incarnation)
 
     def expect_requests(self, node: NodeId) -> None:
         """So does everything that this node asks for now."""
@@ -145,10 +160,14 @@ class Monitors(Watch):
         self._note_end(node, incarnation)
 
     def _note_end(self, node: NodeId, incarnation: int) -> None:
+        self._promise.note_end(node, incarnation)
         for event in [event for event in self._expected if event.node == node and event.incarnation <= incarnation]:
             del self._expected[event]
-        if self._is_known(node, incarnation):
-            self._expect(EventId(node, incarnation, EventKind.LEAVE))
+        knowing = self._who_knows(node, incarnation)
+        if knowing:
+            event = EventId(node, incarnation, EventKind.LEAVE)
+            self._expect(event)
+            self._knowing[event] = knowing
 
     def check(self) -> None:
         """Look at the world as it is now; at what each node keeps, which changes slowly, every fifth time."""
@@ -177,8 +196,12 @@ class Monitors(Watch):
     def _hear(self, node: NodeId, heard: Heard, time: Time) -> None:
         if isinstance(heard, RepairFinished):
             self._note_handled(heard.events)
+            self._promise.note_handled(heard.events, heard.heard)
+            event = heard.event
+            self._check_promise(f"{self._name(node)} has handled the {event.kind} of {self._name(event.node)}")
         elif isinstance(heard, RequestHandled):
             self._note_handled((heard.event,))
+            self._note_request_handled(node, heard.event)
         elif isinstance(heard, Left):
             self._note_departure(node)
         elif isinstance(heard, Rejoined):
@@ -186,11 +209,22 @@ class Monitors(Watch):
         elif isinstance(heard, PeerDeclaredFailed):
             self._note_loss(heard.peer)
 
+    def _note_request_handled(self, node: NodeId, event: EventId) -> None:
+        """What a node has asked for is done: it leaves now, or has given its topics up."""
+        if event.kind == EventKind.LEAVE:
+            self._may_leave.add(node)
+        elif event.kind == EventKind.DROP:
+            self._check_promise(f"{self._name(node)} has given topics up")
+
     def _note_departure(self, node: NodeId) -> None:
         """A node has left: whatever else it had asked for is void."""
         self.note_burst()
         for event in [event for event in self._expected if event.node == node and event.kind != "leave"]:
             del self._expected[event]
+        if node in self._may_leave:
+            self._check_promise(f"{self._name(node)} has left")
+        else:
+            self._promise.note_end(node, self.population.cores[node].ref.incarnation)
 
     def _note_rejoin(self, node: NodeId, incarnation: int) -> None:
         """A node that was declared failed rejoins: what its former incarnation asked for is void."""
@@ -198,6 +232,7 @@ class Monitors(Watch):
         self._note_consequence()
         self._note_end(node, incarnation - 1)
         self._expect(EventId(node, incarnation, EventKind.JOIN))
+        self._promise.note_newcomer(node, incarnation)
 
     def _note_loss(self, ref: Ref) -> None:
         """A live node is declared failed: that costs it links, for a while."""
@@ -205,23 +240,24 @@ class Monitors(Watch):
         if place is not None and place.alive and place.incarnation == ref.incarnation:
             self.false_losses += 1
             self._note_consequence()
+            self._promise.note_end(ref.id, ref.incarnation)
 
     def _note_handled(self, events: Iterable[EventId]) -> None:
         for event in events:
             self._expected.pop(event, None)
             self._handled.add(event)
 
-    def _is_known(self, node: NodeId, incarnation: int) -> bool:
-        """Whether a live node has a link to this one, or keeps a backup set for it."""
+    def _who_knows(self, node: NodeId, incarnation: int) -> set[tuple[NodeId, int]]:
+        """The live nodes, each in its incarnation, that have a link to this one or keep a backup set for it."""
+        found = set()
         for other in self.population.members():
             status = self.population.cores[other].status()
-            link = status.links.get(node)
-            if link is not None and link.ref.incarnation == incarnation:
-                return True
-            known = status.membership.known.get(node)
-            if known is not None and known.digest.ref.incarnation == incarnation and node in status.backup_sets:
-                return True
-        return False
+            link, known = status.links.get(node), status.membership.known.get(node)
+            linked = link is not None and link.ref.incarnation == incarnation
+            viewed = known is not None and known.digest.ref.incarnation == incarnation and node in status.backup_sets
+            if linked or viewed:
+                found.add((other, status.ref.incarnation))
+        return found
 
     def _check_connected(self) -> None:
         now = self.world.now
@@ -240,7 +276,23 @@ class Monitors(Watch):
             waited = (now - self.last_cause) / SECOND
             self._record(CONNECTED, f"{waited:.1f} s after the last event still split: {listed(split)}")
 
+    def _check_promise(self, who: str) -> None:
+        """Topics are in no more pieces than open events explain; each is told once, until it is connected."""
+        if not self._promised:
+            return
+        split = self._promise.split_topics()
+        for topic in sorted(split.keys() - self._unexplained, key=self._label):
+            pieces = " | ".join(listed(map(self._name, piece)) for piece in split[topic])
+            self._record(JOINED, f"{who}, yet no open event explains the pieces of {self._label(topic)}: {pieces}")
+        self._unexplained = set(split)
+
+    def _label(self, topic: Topic) -> str:
+        return str(self.population.topic_labels.get(topic, topic))
+
     def _check_handled(self) -> None:
+        here = {(node, self.population.cores[node].ref.incarnation) for node in self.population.members()}
+        for event in [event for event in self._expected if self._knowing.get(event, here).isdisjoint(here)]:
+            del self._expected[event]  # all that knew of it have failed as well
         for event, since in self._expected.items():
             if self.world.now - max(since, self.last_event) > self.bounds.handled + self._patience:
                 self._record(HANDLED, f"no node has handled the {event.kind} of {self._name(event.node)}")

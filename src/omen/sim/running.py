@@ -24,7 +24,7 @@ from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId
 from omen.sim.expectations import Repair, examine
 from omen.sim.kinds import OMEN, Kind
-from omen.sim.monitors import Monitors, Violation
+from omen.sim.monitors import JOINED, Monitors, Violation
 from omen.sim.population import Population
 from omen.sim.roles import find_role
 from omen.sim.scenario import COORDINATOR, EventSpec, Expectation, Name, Scenario, drawn_names, to_time
@@ -128,7 +128,8 @@ class Run:
 
     @property
     def _is_enough(self) -> bool:
-        return self._hasty and bool(self.monitors.violations)
+        """What is in pieces that nothing explains may still be joined by chance: that alone is not the end."""
+        return self._hasty and any(violation.monitor != JOINED for violation in self.monitors.violations)
 
     def _run_until_settled(self) -> None:
         bounds = self.monitors.bounds
@@ -184,7 +185,7 @@ class Run:
         if action == "join":
             self._join(event, name)
         elif action == "scramble":
-            monitors.note_burst()
+            monitors.note_scramble()
             self._scramble(name)
         elif action == "partition":
             monitors.note_burst()

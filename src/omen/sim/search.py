@@ -10,9 +10,11 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ import msgspec
 from omen.errors import InvalidInput
 from omen.sim.drawing import draw_beyond, draw_scenario, draw_within
 from omen.sim.kinds import KINDS
-from omen.sim.monitors import CONNECTED
+from omen.sim.monitors import CONNECTED, JOINED
 from omen.sim.running import Outcome, Run
 from omen.sim.scenario import BoundsSpec, Scenario
 from omen.sim.shrinking import Shrunk, shrink
@@ -33,6 +35,7 @@ DRAWS: dict[str, Callable[[int], Scenario]] = {"within": draw_within, "beyond": 
 
 
 PATIENCE_S = 90.0
+KILLED = "Killed"
 HASTY = BoundsSpec(connected_s=7.0, handled_s=9.0, idle_s=12.0)
 
 
@@ -118,8 +121,12 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def is_split(outcome: Outcome) -> bool:
-    """Whether a topic was left split, which is the worst that can happen."""
-    return bool(outcome.split) or any(violation.monitor == CONNECTED for violation in outcome.violations)
+    """Whether a topic was left split, which is the worst that can happen.
+
+    What is split where a hasty run ends, because of something else that did not hold, might have healed.
+    """
+    found = {violation.monitor for violation in outcome.violations}
+    return CONNECTED in found or (bool(outcome.split) and not found - {JOINED})
 
 
 def run_worlds(
@@ -148,19 +155,43 @@ def _run(search: Search, seeds: Iterable[int], workers: int) -> Iterator[World]:
         for seed in seeds:
             yield run_world(search, seed)
         return
-    left = iter(seeds)
+    left = deque(seeds)
+    while left:
+        undone = yield from _run_in_pool(search, left, workers)
+        for seed in undone:  # a worker was killed: whose world that was is not known, so each gets a process of its own
+            yield from _run_alone(search, seed)
+
+
+def _run_in_pool(search: Search, left: deque[int], workers: int) -> Generator[World, None, list[int]]:
+    """Until none is left, or a worker is killed: then the seeds that were under way."""
     with ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent) as pool:
-        running = {pool.submit(run_world, search, seed) for seed, _ in zip(left, range(2 * workers), strict=False)}
+        running: dict[Future[World], int] = {}
+        undone: list[int] = []
         try:
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=lambda future: future.result().seed):
-                    yield future.result()
-                    with suppress(StopIteration):
-                        running.add(pool.submit(run_world, search, next(left)))
+            while (left or running) and not undone:
+                while left and len(running) < 2 * workers:
+                    running[pool.submit(run_world, search, left[0])] = left[0]
+                    left.popleft()
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                finished = sorted((running.pop(future), future) for future in done)
+                undone = [seed for seed, future in finished if future.exception() is not None]
+                yield from (future.result() for _, future in finished if future.exception() is None)
+        except BrokenProcessPool:
+            pass
         finally:
             for future in running:
                 future.cancel()
+    return sorted({*undone, *running.values()})
+
+
+def _run_alone(search: Search, seed: int) -> Iterator[World]:
+    """A world that may have ended its process: if it does so again, that is what came of it."""
+    with ProcessPoolExecutor(1, initializer=_leave_interrupts_to_the_parent) as pool:
+        try:
+            yield pool.submit(run_world, search, seed).result()
+        except BrokenProcessPool as error:
+            complaint = f"ended its process: {error}"
+            yield World(seed, False, False, len(search.scenario(seed).events), 0, 0, 0, 0, 0, (complaint,), KILLED)
 
 
 def _leave_interrupts_to_the_parent() -> None:
@@ -186,6 +217,8 @@ def shrink_world(search: Search, world: World) -> Shrunk:
         return is_split(outcome) if world.split else not outcome.went_well or not outcome.settled
 
     scenario = search.scenario(world.seed)
+    if world.raised == KILLED:  # it would end this process as well
+        return Shrunk(scenario, world.seed)
     if search.draw != "beyond":
         hasty = msgspec.structs.replace(scenario, bounds=HASTY)
         if fails(hasty, world.seed):

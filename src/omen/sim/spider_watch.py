@@ -41,6 +41,9 @@ class SpiderMonitors(Watch):
         self.last_event = self.last_cause = self.world.now
         self.connected_since = None
 
+    def note_scramble(self) -> None:
+        self.note_burst()
+
     def expect(self, event: EventId) -> None:
         """No node handles an event in SpiderCast: it is only noted that one happened."""
         self.note_burst()
