@@ -52,3 +52,35 @@ def test_two_neighbours_that_took_each_other_for_gone_are_linked_again(seed: int
     outcome = run_scenario(read_scenario(SCENARIOS / "taken-for-gone-by-each-other.toml"), seed)
     assert outcome.complaints() == []
     assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", [1, 900256, *range(2, 4)])
+def test_a_leave_beside_a_crash_is_joined_to_both_sides(seed: int) -> None:
+    """World 900240."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "leave-beside-a-crash.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_linked_nodes_that_rejoin_bring_in_their_former_neighbours(seed: int) -> None:
+    """World 900438."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "linked-and-both-rejoined.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_newcomer_is_linked_to_a_node_that_was_silent_for_a_moment(seed: int) -> None:
+    """World 901713."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "join-while-the-only-other-is-silent.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_leaving_that_was_lost_leaves_no_link_that_one_end_has(seed: int) -> None:
+    """World 900886."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "leaving-that-was-lost.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled

@@ -10,7 +10,7 @@ from omen.interests import Interests
 from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
-from omen.protocol.events import SECOND, Received
+from omen.protocol.events import SECOND, Received, RepairFinished
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LossReport
 from omen.sim.monitors import Bounds, Monitors
@@ -122,3 +122,34 @@ def test_a_view_that_claims_to_cover_and_does_not_is_seen(monitors: Monitors, mo
     monkeypatch.setattr(core, "status", lambda: claimed)
     monitors.check()
     assert [violation.monitor for violation in monitors.violations] == ["covered"]
+
+
+def test_a_split_that_no_open_event_explains_is_seen_when_a_loss_is_said_to_be_handled(monitors: Monitors) -> None:
+    cores, place = monitors.population.cores, monitors.population.place
+    one, two = (tuple(map(place, pair)) for pair in (("n0", "n1"), ("n4", "n5")))
+    for node, other in (one, two):
+        cores[node].drop_link(other)
+        cores[other].drop_link(node)
+    event = EventId(12345, 1, EventKind.LEAVE)
+    for listener in monitors.world.listeners:
+        listener(place("n2"), RepairFinished(event, (), 0, (event,)), monitors.world.now)
+    assert [violation.monitor for violation in monitors.violations] == ["joined"]
+    assert "n2 has handled the leave of 12345" in monitors.violations[0].what
+
+
+def test_a_loss_that_is_not_handled_explains_the_pieces_it_leaves(monitors: Monitors) -> None:
+    place = monitors.population.place
+    for name in ("n0", "n4"):
+        monitors.note_end(place(name), 1)
+        monitors.population.crash(name)
+    event, other = EventId(place("n0"), 1, EventKind.LEAVE), EventId(place("n4"), 1, EventKind.LEAVE)
+    former = [place(name) for name in ("n1", "n7", "n3", "n5")]
+
+    def say(event: EventId) -> list[str]:
+        heard = RepairFinished(event, (), 0, (event,), tuple(former))
+        for listener in monitors.world.listeners:
+            listener(place("n2"), heard, monitors.world.now)
+        return [violation.monitor for violation in monitors.violations]
+
+    assert say(event) == []
+    assert say(other) == ["joined"]

@@ -20,14 +20,15 @@ TOPIC = 1
 
 
 class Coordinating:
-    """Node 100, about to repair the loss of node 90, whose neighbours were 7 and 8."""
+    """Node 100, about to repair the loss of node 90, whose neighbours were 7 and 8, but for the backups."""
 
-    def __init__(self) -> None:
+    def __init__(self, backups: tuple[int, ...] = ()) -> None:
         self.context = make_context(100, (TOPIC,))
         queue = EventQueue()
         ring = Ring(self.context)
         self.repairer = Repairer(self.context, ring, Views(self.context), RingLookup(self.context), queue)
-        self.loss = Loss(LOST, {TOPIC}, {7: ref(7), 8: ref(8)})
+        former = {node: ref(node) for node in (7, 8) if node not in backups}
+        self.loss = Loss(LOST, {TOPIC}, former, {node: ref(node) for node in backups})
         assert self.repairer.begin(LOST, PendingEvent(self.loss)) is None
 
     def fire(self, stage: RepairStage) -> object:
@@ -90,9 +91,9 @@ def test_a_timer_of_another_stage_changes_nothing(stage: RepairStage) -> None:
         assert coordinating.stages() == []
 
 
-def test_a_member_that_answers_in_its_next_incarnation_is_counted_on_in_that_one() -> None:
+def test_a_backup_that_answers_in_its_next_incarnation_is_counted_on_in_that_one() -> None:
     """Others refuse the one that has ended, so a link planned for it would be asked for without end."""
-    coordinating = Coordinating()
+    coordinating = Coordinating(backups=(7,))
     coordinating.fire(RepairStage.GATHERING)
     coordinating.reply(ref(7, incarnation=2), former=False)
     repair = coordinating.repairer.repair
@@ -100,3 +101,15 @@ def test_a_member_that_answers_in_its_next_incarnation_is_counted_on_in_that_one
     assert repair.members[7] == ref(7, incarnation=2)
     coordinating.reply(ref(8))
     assert repair.members[8] == ref(8)
+
+
+def test_a_former_neighbour_that_answers_in_its_next_incarnation_is_a_linked_loss() -> None:
+    """The incarnation that was linked to the lost node is lost too: its own former neighbours stand for it."""
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    repair = coordinating.repairer.repair
+    assert repair is not None
+    coordinating.reply(ref(7, incarnation=2), former=False)
+    assert 7 not in repair.members
+    assert repair.losses[7].event == EventId(7, 1, EventKind.LEAVE)
+    assert not repair.losses[7].known

@@ -126,3 +126,12 @@ def test_a_newcomer_that_waits_in_another_topic_can_take_one_in() -> None:
     answer(repair, 6, {2}, {})
     assert repair.uncovered() == []
     assert not repair.is_outrun()
+
+
+def test_a_link_between_two_nodes_that_were_heard_counts_only_if_both_name_it() -> None:
+    repair = loss((1,), {7, 8})
+    answer(repair, 7, {1}, {8: {1}})
+    answer(repair, 8, {1}, {})
+    assert plan(repair) == [(7, 8)]
+    answer(repair, 8, {1}, {7: {1}})
+    assert plan(repair) == []
