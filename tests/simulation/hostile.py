@@ -86,7 +86,7 @@ def _change_somewhere(fields: Any, draw: random.Random) -> None:
 
 
 def attack(world: World, recorder: Recorder, draw: random.Random, count: int) -> int:
-    """Hand nodes `count` mutated messages of all kinds heard so far, spread over a second, from anybody."""
+    """Hand nodes `count` mutated messages of all kinds heard so far, spread over a second, from any node."""
     kinds = sorted(recorder.heard)
     members = world.alive()
     for _ in range(count):

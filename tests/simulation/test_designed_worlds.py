@@ -46,7 +46,7 @@ def test_the_coordinators_are_lost_at_a_step_of_their_work(step: str, resilience
 
 
 @pytest.mark.parametrize(("resilience", "coverage", "seed"), JOINS)
-def test_somebody_joins_between_a_lost_node_and_its_coordinator(resilience: int, coverage: int, seed: int) -> None:
+def test_a_node_joins_between_a_lost_node_and_its_coordinator(resilience: int, coverage: int, seed: int) -> None:
     number = JOINS.index((resilience, coverage, seed))
     scenario, draft = make_world(number, resilience, coverage)
     draft.join_between(1, 0.2)

@@ -41,7 +41,7 @@ def test_two_neighbours_that_give_the_same_topic_up_do_not_count_on_each_other(s
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_neighbour_taken_for_gone_for_a_moment_is_counted_on_again(seed: int) -> None:
+def test_a_neighbour_declared_failed_for_a_moment_is_counted_on_again(seed: int) -> None:
     outcome = run_scenario(read_scenario(SCENARIOS / "suspected-while-giving-up.toml"), seed)
     assert outcome.complaints() == []
     assert outcome.settled

@@ -143,7 +143,7 @@ def test_repairs_thin_out_an_overlay_that_has_too_many_links() -> None:
 
 
 def test_the_random_worlds_take_links_down() -> None:
-    """Else their wholeness would say nothing about removals."""
+    """Else that their topics stay connected would say nothing about removals."""
     gone: list[NodeId] = []
     for number in (1, 4, 7):
         run = Run(draw_scenario(number), number)

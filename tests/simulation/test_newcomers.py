@@ -39,7 +39,7 @@ def test_two_newcomers_do_not_count_on_each_other_where_another_has_their_topic(
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("detector", [False, True])
-def test_a_newcomer_that_reaches_nobody_joins_once_it_does(seed: int, detector: bool) -> None:
+def test_a_newcomer_that_reaches_no_member_joins_once_it_does(seed: int, detector: bool) -> None:
     everybody = tuple(f"n{number}" for number in range(10))
     outcome = run_scenario(
         world(

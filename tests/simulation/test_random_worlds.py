@@ -11,7 +11,7 @@ from omen.sim.search import Search
 
 WITHIN = range(60)
 BEYOND = range(20)
-PERIODS_TO_HEAL = 10  # of the audit, at most, until every topic is whole again; as a rule it is one or two
+PERIODS_TO_HEAL = 10  # of the audit, at most, until every topic is connected again; as a rule it is one or two
 
 
 def judge(outcome: Outcome, seed: int, worlds: str) -> None:
@@ -52,7 +52,7 @@ def test_the_worlds_within_hold_what_they_are_meant_to_hold() -> None:
     losses = [scenario.network.loss for scenario in scenarios]
     assert min(losses) == 0 and 0.04 < max(losses) <= 0.05
     assert {scenario.config.detector for scenario in scenarios} == {True, False}
-    assert any(event.join in scenario.nodes for scenario in scenarios for event in scenario.events), "nobody comes back"
+    assert any(event.join in scenario.nodes for scenario in scenarios for event in scenario.events), "no node rejoins"
 
 
 def weight(event: EventSpec) -> int:

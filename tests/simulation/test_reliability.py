@@ -1,4 +1,4 @@
-"""Taken for gone and back again, cut and whole again, links lost and found, and nothing that grows with time."""
+"""Declared failed and rejoined, cut and healed, links lost and found, and nothing that grows with time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def went_well(outcome: Outcome) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_crash_is_noticed_and_mended_without_anybody_being_told(seed: int) -> None:
+def test_a_crash_is_noticed_and_repaired_without_any_node_being_told(seed: int) -> None:
     outcome = run_scenario(world(EventSpec(at=3.0, crash="n3"), EventSpec(at=3.1, crash="n8"), loss=0.03), seed)
     assert went_well(outcome)
     assert {repair.node for repair in outcome.repairs} >= {"n3", "n8"}
@@ -51,7 +51,7 @@ def test_a_crash_is_noticed_and_mended_without_anybody_being_told(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_node_that_pauses_is_taken_for_gone_and_taken_back_without_a_split(seed: int) -> None:
+def test_a_node_that_pauses_is_declared_failed_and_rejoins_without_a_split(seed: int) -> None:
     outcome = run_scenario(world(EventSpec(at=3.0, pause="n5"), EventSpec(at=12.0, resume="n5")), seed)
     assert went_well(outcome)
     assert outcome.rejoins == 1
@@ -59,7 +59,7 @@ def test_a_node_that_pauses_is_taken_for_gone_and_taken_back_without_a_split(see
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_node_that_pauses_briefly_is_not_taken_for_gone(seed: int) -> None:
+def test_a_node_that_pauses_briefly_is_not_declared_failed(seed: int) -> None:
     outcome = run_scenario(world(EventSpec(at=3.0, pause="n5"), EventSpec(at=3.6, resume="n5")), seed)
     assert went_well(outcome)
     assert outcome.rejoins == 0
@@ -100,7 +100,7 @@ def test_links_that_vanish_without_a_word_are_back_within_two_periods() -> None:
     assert healing.max_degree <= 2 * healing.fresh_max_degree
 
 
-def test_detection_takes_seconds_and_loss_alone_takes_nobody_for_gone() -> None:
+def test_detection_takes_seconds_and_loss_alone_declares_no_node_failed() -> None:
     calm, rough = measure_detection(0.0, 60, 2, 20), measure_detection(0.1, 60, 2, 20)
     assert fmean(calm.noticed_s) < 7
     assert max(rough.noticed_s) < 25
@@ -109,7 +109,7 @@ def test_detection_takes_seconds_and_loss_alone_takes_nobody_for_gone() -> None:
     assert calm.whole and rough.whole
 
 
-def test_topics_are_whole_after_a_long_pause() -> None:
+def test_topics_are_connected_after_a_long_pause() -> None:
     found = measure_pause(12.0, pauses=2, nodes=20)
     assert found.rejoins == 2
     assert found.whole

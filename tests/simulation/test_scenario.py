@@ -103,7 +103,7 @@ def test_expectations_that_are_not_met_are_told(tmp_path: Path) -> None:
     assert any("the shadow set was" in failure for failure in failures)
 
 
-def test_a_name_comes_back_in_another_life() -> None:
+def test_a_name_rejoins_in_a_later_incarnation() -> None:
     text = with_events("at = 1.0\ncrash = 'n4'", "burst = 1\nat = 0.5\njoin = 'n4'\ntopics = ['t1', 't2']")
     run = Run(parse_scenario(text), 2)
     assert run.go().complaints() == []

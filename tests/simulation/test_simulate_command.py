@@ -24,7 +24,7 @@ APART = Scenario(
     overlay=OverlaySpec(links=()),
     events=(EventSpec(at=0.5, crash="n1"),),
 )
-"""Nobody is linked at first: OMen's nodes, who mend what is lost, stay apart; SpiderCast's find each other."""
+"""No node is linked at first: OMen's nodes, which repair what is lost, stay apart; SpiderCast's find each other."""
 FAILED = World(7, False, True, 1, 10, 0, 0.0, 1.0, 0.1, ("1.000 s, seed 7: not connected: t",))
 
 

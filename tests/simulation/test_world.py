@@ -181,7 +181,7 @@ def test_a_cut_that_heals_before_it_is_noticed_is_no_loss() -> None:
     assert not core.heard
 
 
-def test_muting_a_pair_loses_messages_and_tells_nobody() -> None:
+def test_muting_a_pair_loses_messages_and_tells_no_node() -> None:
     told: list[object] = []
     world = World(0, tracer=lambda time, node, what: told.append(what))
     one, two = Recorder(Connect(2, ""), say(2)), Recorder(say(1))

@@ -48,14 +48,14 @@ def test_there_are_two_tasks_and_no_other_is_spoken_to(number: int, task: int, b
 
 
 @pytest.mark.parametrize("message", every_kind(0, ME), ids=kind)
-def test_nobody_is_a_neighbour_of_oneself(message: Any, bench: Bench) -> None:
+def test_no_node_is_a_neighbour_of_itself(message: Any, bench: Bench) -> None:
     assert bench.hear(ME, message) == []
     assert bench.node.neighbours() == [11]
     assert bench.node.status().refused == {"false": 1}
 
 
 @pytest.mark.parametrize("message", [one for one in every_kind(0) if hasattr(one, "sender")], ids=kind)
-def test_nobody_speaks_for_another(message: Any, bench: Bench) -> None:
+def test_no_node_speaks_for_another(message: Any, bench: Bench) -> None:
     before = bench.task.neighbours[11]
     assert bench.hear(12, message) == []
     assert bench.neighbours() == {11}

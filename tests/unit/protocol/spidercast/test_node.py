@@ -63,7 +63,7 @@ def test_heartbeats_bring_degree_and_target_of_a_neighbour() -> None:
     assert (known.degree, known.target) == (4, 4)
 
 
-def test_a_heartbeat_of_somebody_who_is_no_neighbour_is_answered_with_leave() -> None:
+def test_a_heartbeat_of_a_node_that_is_no_neighbour_is_answered_with_leave() -> None:
     bench = Bench({1})
     assert bench.beats(11, 4, 4) == [(11, say.Leave(0, 1))]
 
@@ -156,7 +156,7 @@ def test_the_rivals_count_links_and_not_topics() -> None:
     assert len(bench.task.under_covered) == 0
 
 
-def test_a_node_that_finds_nobody_looks_again_when_somebody_has_come() -> None:
+def test_a_node_that_finds_no_node_looks_again_when_one_has_joined() -> None:
     bench = Bench({1})
     assert bench.loop() == []
     assert bench.timers[MaintainTimer(0)] == bench.config.quarantine

@@ -19,21 +19,21 @@ def test_a_lost_neighbour_is_in_quarantine_in_both_tasks_that_run() -> None:
     assert quarantined(bench, 0) == quarantined(bench, 1) == {11}
 
 
-def test_a_task_with_k_0_notes_nobody_down() -> None:
+def test_a_task_with_k_0_notes_no_node_down() -> None:
     bench = Bench({1})
     bench.connected_by(11, [1])
     bench.tell(PeerLost(11, 1))
     assert quarantined(bench, 1) == set()
 
 
-def test_the_loss_of_somebody_who_is_no_neighbour_is_not_noted_down() -> None:
+def test_the_loss_of_a_node_that_is_no_neighbour_is_not_noted_down() -> None:
     bench = Bench({1}, None, SpiderConfig(coverage(3, 1)))
     for node in range(20, 400):
         bench.tell(PeerLost(node, 1))
     assert quarantined(bench, 0) | quarantined(bench, 1) == set()
 
 
-def test_nor_is_the_loss_of_an_earlier_life() -> None:
+def test_nor_is_the_loss_of_an_earlier_incarnation() -> None:
     bench = Bench({1})
     bench.hear(11, Connect(ref(11, 2), 0, 1, 3, (1,)))
     bench.tell(PeerLost(11, 1))
@@ -49,7 +49,7 @@ def test_quarantines_end_although_the_loop_never_runs() -> None:
     assert len(quarantined(bench)) <= 4
 
 
-def test_quarantines_end_although_somebody_is_always_named() -> None:
+def test_quarantines_end_although_a_node_is_always_named() -> None:
     bench = Bench({1})
     for node in range(20, 400):
         bench.hear(11, Redirect(0, ref(node)))
@@ -119,14 +119,14 @@ def test_links_from_the_start_belong_to_the_task_that_runs() -> None:
         assert bench.neighbours(1 - there) == set()
 
 
-def test_a_disconnect_of_somebody_who_is_no_neighbour_gets_no_answer() -> None:
+def test_a_disconnect_of_a_node_that_is_no_neighbour_gets_no_answer() -> None:
     bench = Bench({1})
     covered(bench, 4)
     assert bench.hear(30, Disconnect(0, 1)) == []
     assert bench.beats(30, 1, 1) == [(30, Leave(0, 1))]
 
 
-def test_a_node_with_a_topic_that_nobody_else_wants_never_adapts() -> None:
+def test_a_node_with_a_topic_that_no_other_node_wants_never_adapts() -> None:
     bench = Bench({1, 2, 3, 4, 5, 99}, None, SpiderConfig(coverage(3, 0), adaptive=True))
     for node in (11, 12, 13):
         bench.connected_by(node, range(1, 6))

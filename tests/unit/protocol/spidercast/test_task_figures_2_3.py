@@ -113,7 +113,7 @@ def test_fig2_16_the_random_task_asks_for_a_random_node() -> None:
     assert bench.view.asked[-1][0] == "random"
 
 
-def test_fig2_17_18_whoever_one_was_redirected_to_comes_first() -> None:
+def test_fig2_17_18_a_node_that_one_was_redirected_to_comes_first() -> None:
     bench = Bench({1}, {5: {1}})
     bench.hear(5, Redirect(0, ref(7)))
     ((to, message),) = bench.loop()

@@ -60,7 +60,7 @@ def test_fig4_08_ties_are_broken_randomly() -> None:
     assert {bench.connected_by(30, [1])[0][1].other.id for _ in range(40)} == {12, 17}
 
 
-def test_fig4_09_where_nobody_can_be_named_the_redirect_says_so() -> None:
+def test_fig4_09_where_no_node_can_be_named_the_redirect_says_so() -> None:
     bench = Bench({1})
     full(bench)
     assert bench.connected_by(30, [1]) == [(30, Redirect(0, None))]
@@ -149,7 +149,7 @@ def test_fig4_29_30_a_suspected_neighbour_is_removed_from_both_tasks() -> None:
     assert bench.neighbours(0) | bench.neighbours(1) == set()
 
 
-def test_fig4_29_30_the_loss_of_an_earlier_life_takes_nothing_from_this_one() -> None:
+def test_fig4_29_30_the_loss_of_an_earlier_incarnation_takes_nothing_from_this_one() -> None:
     bench = Bench({1})
     bench.hear(11, Connect(ref(11, 2), 0, 1, 3, (1,)))
     bench.tell(PeerLost(11, 1))
@@ -220,7 +220,7 @@ def test_fig5_08_09_the_greedy_rule_takes_who_covers_most() -> None:
     assert to == 6
 
 
-def test_fig5_08_nobody_who_covers_nothing() -> None:
+def test_fig5_08_no_node_that_covers_nothing() -> None:
     bench = Bench({1, 2}, {5: {8}})
     assert bench.loop() == []
 
