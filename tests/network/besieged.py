@@ -95,10 +95,10 @@ class Traffic:
     async def listen(self, broker: Broker) -> None:
         honest = {place_of(name) for name in HONEST}
         async for item in broker.messages():
-            if isinstance(item, Message) and item.publisher in honest:
-                self.heard[broker.name][item.publisher, item.incarnation].append(item.sequence)
+            if isinstance(item, Message) and item.node in honest:
+                self.heard[broker.name][item.node, item.incarnation].append(item.sequence)
                 late = time.monotonic_ns() - int.from_bytes(item.payload[:8], "big")
-                if item.publisher != broker.node:
+                if item.node != broker.node:
                     self.late_ms.append(late / 1e6)
 
     def disorder(self) -> int:

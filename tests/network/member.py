@@ -80,7 +80,7 @@ class Member:
 
     async def listen(self) -> None:
         async for item in self.broker.messages():
-            stream = f"{item.topic} {item.publisher} {item.incarnation}"
+            stream = f"{item.topic} {item.node} {item.incarnation}"
             if isinstance(item, Message):
                 self.write(f"D {stream} {item.sequence}")
             else:

@@ -11,14 +11,13 @@ from omen.net.broker import Broker
 from omen.net.event_loop import run
 from omen.net.inbox import Gap, Message
 from omen.net.settings import LIVE, Limits, NodeConfig
-from omen.protocol.config import Dissemination
 
 PATIENCE_S = 120.0
 ROOMY = replace(
     LIVE,
     gossip_period=100_000,
     ready_rounds=2,
-    dissemination=Dissemination(window_count=10_000, window_bytes=1 << 28, gap_attempts=400),
+    dissemination=replace(LIVE.dissemination, total_window_bytes=1 << 28),
 )
 TIGHT = Limits(queue_bytes=256 << 10, write_buffer_bytes=64 << 10, publish_patience_s=0.2)
 

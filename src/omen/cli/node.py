@@ -199,7 +199,7 @@ def _as_json(item: Message | Gap) -> str:
 
     facts: dict[str, Any] = {
         "topic": item.topic,
-        "publisher": f"{item.publisher:016x}",
+        "publisher": item.publisher,
         "incarnation": item.incarnation,
     }
     if isinstance(item, Gap):

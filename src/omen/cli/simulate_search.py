@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omen.sim.search import Search, World
 
 REMEDIES = ("linked_losses_as_one", "redo_unconfirmed", "former_neighbours_report", "links_agreed_by_both")
-DRAWS = ("within", "beyond", "plain")
+DRAWS = ("within", "beyond", "busy", "plain")
 SYSTEMS = ("omen", "spidercast")
 OPTIONS = ("seeds", "worlds", "without", "workers", "keep", "stop", "failures")
 """What only a search can be told."""

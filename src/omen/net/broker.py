@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -15,7 +15,8 @@ from omen.errors import InvalidInput
 from omen.net.core_spec import CoreSpec, Preset
 from omen.net.driver import Driver, ForApplication
 from omen.net.engine import is_compiled, load_engine, load_soon
-from omen.net.errors import NotJoined, Stopped
+from omen.net.errors import NotHeld, NotJoined, Stopped
+from omen.net.flow import Stalled, fields_of, stalled_streams, wait_for_room, wait_until_held
 from omen.net.former_names import FormerNames
 from omen.net.inbox import WINDOW, Gap, Inbox, Message
 from omen.net.joining import POLL_S, find_contacts
@@ -33,7 +34,7 @@ from omen.protocol.messages.base import EventKind, Ref
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
-__all__ = ["Broker", "NotJoined", "Origin", "Stopped"]
+__all__ = ["Broker", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
 
@@ -76,6 +77,7 @@ class Broker(FormerNames):
         self._news = asyncio.Event()
         self._has_left = False
         self._is_leaving = False
+        self._is_draining = False
         self._has_arrived = False
         self._since_yield = 0
 
@@ -86,7 +88,11 @@ class Broker(FormerNames):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.stop()
+        try:
+            await self.stop()
+        except NotHeld:
+            if error is None:
+                raise
 
     @property
     def core(self) -> OmenNode | None:
@@ -121,6 +127,11 @@ class Broker(FormerNames):
     def slow_consumers(self) -> list[str]:
         """Neighbours that do not keep up now: when they read again they get what windows still keep, else a `Gap`."""
         return self._running().peers.slow_consumers()
+
+    @property
+    def stalled(self) -> list[Stalled]:
+        """Streams subscribed to that wait for a hole, and have for a while; the longest first."""
+        return stalled_streams(self)
 
     @property
     def topics(self) -> list[str]:
@@ -220,7 +231,11 @@ class Broker(FormerNames):
         """A publication for the application."""
         topic = output.topic
         if topic in self.subscribed_keys:
-            message = Message(self.names[topic], output.payload, output.publisher, output.incarnation, output.sequence)
+            publisher, sequence = output.publisher, output.sequence
+            name = self._running().peers.label_of(publisher) if publisher != self.node else self.name
+            message = Message(
+                self.names[topic], output.payload, name, output.incarnation, sequence, output.fields, publisher
+            )
             self.delivered += self.inbox.put(message)
 
     def _hear(self, output: ForApplication) -> None:
@@ -228,7 +243,8 @@ class Broker(FormerNames):
         match output:
             case events.Gap(topic, publisher, incarnation, first, last):
                 if topic in self.subscribed_keys:
-                    self.inbox.put_gap(Gap(self.names[topic], publisher, incarnation, first, last, WINDOW))
+                    name = self._running().peers.label_of(publisher)
+                    self.inbox.put_gap(Gap(self.names[topic], name, incarnation, first, last, WINDOW, publisher))
             case events.Held(topic, sequence):
                 self._held[topic] = sequence
                 self._news.set()
@@ -248,6 +264,7 @@ class Broker(FormerNames):
                 | events.SplitTopicsLinked()
                 | events.LinkUp()
                 | events.LinkPruned()
+                | events.WindowCut()
             ):
                 self._news.set()
             case _:
@@ -300,30 +317,48 @@ class Broker(FormerNames):
         if keys:
             driver.feed(events.Subscribe((), tuple(keys)))
 
-    async def publish(self, topic: str, payload: bytes | bytearray | memoryview) -> int:
+    async def publish(
+        self, topic: str, payload: bytes | bytearray | memoryview, headers: Mapping[str, str] | None = None
+    ) -> int:
         """Publish to all subscribers of the topic; the sequence among this node's publications on it.
 
-        Backpressure: waits for neighbours that do not keep up, `publish_patience_s` at most. Then they are in
-        `slow_consumers`, and get what they missed when they read again, as far as windows still keep it; else they are
-        told of a `Gap`. When it returns the publication is accepted: this node keeps it in its window, and `wait_held`
-        tells when neighbours hold it, `slow_consumers` apart. InvalidInput: it is too large. Denied: the access rules
-        forbid it.
+        Backpressure: waits for nodes that do not keep up, `publish_patience_s` at most. A link that does not catch up
+        makes its peer a slow consumer: it gets what it missed when it reads again, as far as windows still keep it, and
+        a `Gap` for the rest. `headers` go along; nodes of version 0.1 do not pass them on. When it returns the
+        publication is accepted: this node keeps it in its window, and `wait_held` tells when neighbours hold it,
+        `slow_consumers` apart. InvalidInput: it is too large, or not bytes. Denied: the access rules forbid it.
         """
         driver = self._running()
+        if self._is_draining:
+            raise Stopped(f"broker {self.name!r} is leaving: it takes no more publications")
+        if not isinstance(payload, bytes | bytearray | memoryview):
+            raise InvalidInput(f"a payload must be bytes, not {type(payload).__name__}")
         self.admission.access.check_publish(topic)
+        fields = fields_of(headers)
         content, limit = bytes(payload), self.config.limits.payload_bytes
         if len(content) > limit:
             raise InvalidInput(f"a publication of {len(content)} bytes on {topic!r}: at most {limit} are taken")
         key = self._key(topic)
         if driver.peers.congested():
             await driver.peers.wait_for_congested()
+        if driver.core is not None and driver.core.room(key, driver.now()) < len(content):
+            await wait_for_room(driver, key, len(content), self.config.limits.publish_patience_s)
         self._since_yield += 1
         if self._since_yield >= UNFLUSHED:
             self._since_yield = 0
             await asyncio.sleep(0)
-        sequence = self._running().publish(key, content)
+        sequence = self._running().publish(key, content, fields)
         self.published += 1
         return sequence
+
+    async def drain(self, timeout: float | None = None) -> int:
+        """Take no more publications, and wait until neighbours hold all that were accepted; how many they do not.
+
+        Deliveries go on. `timeout`: `leave_timeout_s` where it is not given.
+        """
+        self._is_draining = True
+        timeout_s = self.config.limits.leave_timeout_s if timeout is None else timeout
+        return await wait_until_held(self._running(), timeout_s)
 
     async def wait_held(self, topic: str, sequence: int, timeout: float | None = None) -> bool:
         """Wait until the neighbours on this topic have all up to `sequence`; whether they did within `timeout`."""
@@ -359,19 +394,26 @@ class Broker(FormerNames):
         return changed
 
     async def stop(self) -> None:
-        """Leave in good order: neighbours are linked around this node first, within `leave_timeout_s`."""
+        """Leave in good order: neighbours hold what was accepted, and are linked around this node, before it goes.
+
+        NotHeld: after `leave_timeout_s` they do not hold all of it. The node has stopped then too.
+        """
         if self.driver is None or self._is_leaving:
             return
         self._is_leaving = True
-        core = self.driver.core
+        core, left = self.driver.core, 0
         if core is not None and not core.stopped:
             deadline = asyncio.get_running_loop().time() + self.config.limits.leave_timeout_s
+            left = await self.drain() if self.is_joined else 0
             self.driver.feed(events.Depart())
             while not self._has_left and asyncio.get_running_loop().time() < deadline:
                 await self._wait_for_news(POLL_S)
             self.log.info("node_left", repaired=self._has_left)
             self._keep_state(core.ref.incarnation, left=True)
         await self.abandon()
+        if left:
+            self.log.warning("publications_not_held", count=left)
+            raise NotHeld(f"node {self.name!r} has left: neighbours do not hold {left} of its publications")
 
     async def abandon(self) -> None:
         """Stop at once, without a word to any peer."""

@@ -17,7 +17,7 @@ from omen.net.observe.logs import Log
 from omen.net.observe.metrics import Histogram
 from omen.net.recording import Recorder
 from omen.net.security.admission import AdmissionControl
-from omen.net.security.hello import UNREADABLE, Hello, Reason, Refused
+from omen.net.security.hello import FIELDS_REVISION, UNREADABLE, Hello, Reason, Refused
 from omen.net.transport.connection import Connection
 from omen.net.transport.peer import FrameParts
 from omen.net.transport.peers import Peers
@@ -31,6 +31,7 @@ from omen.protocol.events import (
     Left,
     LinkPruned,
     LinkReady,
+    LinkRoom,
     LinkSlow,
     LinkUp,
     Multicast,
@@ -53,10 +54,11 @@ from omen.protocol.events import (
     Timer,
     TimerFired,
     Topic,
+    WindowCut,
 )
 from omen.protocol.messages import wire
 from omen.protocol.messages.base import EventId, Message, Ref
-from omen.protocol.messages.publications import OPENING, PLAIN, Publication, parse_publication
+from omen.protocol.messages.publications import FIELDS, KINDS, Publication, parse_publication, without_fields
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
@@ -163,12 +165,12 @@ class Driver:
         if outputs:
             self.obey(outputs)
 
-    def publish(self, topic: Topic, payload: bytes) -> int:
+    def publish(self, topic: Topic, payload: bytes, fields: bytes = b"") -> int:
         """Publish something; its sequence. InvalidInput: it is too large."""
         now = self.now()
-        sequence, outputs = self._running().publish(topic, payload, now)
+        sequence, outputs = self._running().publish(topic, payload, now, fields)
         if self._recorder is not None:
-            self._recorder.note(Publish(topic, payload), now, outputs)
+            self._recorder.note(Publish(topic, payload, fields), now, outputs)
         if outputs:
             self.obey(outputs)
         return sequence
@@ -199,6 +201,9 @@ class Driver:
                 case Send(to, address, message):
                     if type(message) is Publication and not self._access.gives(self.peers.name_of(to), message):
                         continue
+                    if type(message) is Publication and message.frame[0] >= FIELDS:
+                        self._send_fields((to,), message)
+                        continue
                     parts, size, urgent = frame(message)
                     self._count_sent(message, size, 1)
                     self.peers.send(to, address, parts, size, urgent)
@@ -217,11 +222,22 @@ class Driver:
     def _multicast(self, to: tuple[NodeId, ...], message: Message) -> None:
         if self._access.rules and type(message) is Publication:
             to = tuple(node for node in to if self._access.gives(self.peers.name_of(node), message))
+        if type(message) is Publication and message.frame[0] >= FIELDS:
+            self._send_fields(to, message)
+            return
         parts, size, urgent = frame(message)
         self._count_sent(message, size, len(to))
         send = self.peers.send
         for node in to:
             send(node, "", parts, size, urgent)
+
+    def _send_fields(self, to: tuple[NodeId, ...], publication: Publication) -> None:
+        """A peer of an older revision does not know fields: it gets the payload alone."""
+        whole = publication.frame
+        for node in to:
+            body = whole if self.peers.revision_of(node) >= FIELDS_REVISION else without_fields(whole)
+            self._count_sent(publication, len(body) + 4, 1)
+            self.peers.send(node, "", (len(body).to_bytes(4, "big"), body), len(body) + 4, False)
 
     def _count_sent(self, message: Message, size: int, copies: int) -> None:
         kind = type(message).__name__
@@ -257,6 +273,8 @@ class Driver:
                 cause = "unreachable" if self.peers.is_unreachable(peer.id) else "no_answer"
                 name = self.peers.label_of(peer.id)
                 self.log.warning("peer_declared_failed", peer=name, incarnation=peer.incarnation, cause=cause)
+            case WindowCut(topic, span, size):
+                self.log.warning("window_cut", topic=f"{topic:016x}", covers_s=round(span / 1e6, 2), bytes=size)
             case RequestHandled() | SplitTopicsLinked() | LinkUp() | LinkPruned() | Left():
                 pass
             case _:
@@ -283,7 +301,7 @@ class Driver:
         publications = size = 0
         for body in data:
             kind = body[0]
-            if kind in (PLAIN, OPENING):
+            if kind in KINDS:
                 publications += 1
                 size += len(body) + 4
                 try:
@@ -294,7 +312,7 @@ class Driver:
                         connection.refuse(Refused(f"{name!r} may not publish on this topic", Reason.ACCESS))
                         break
                 except struct.error:
-                    self._refuse_frame(connection, "a publication is cut off in its header")
+                    self._refuse_frame(connection, "a publication is cut off in its header or fields")
                     break
                 except Exception as error:
                     self._note_failure(error, PUBLICATION)
@@ -342,6 +360,10 @@ class Driver:
         """Found out while outputs of the core are carried out, so it hears of it afterwards."""
         self.counters.slow_consumers += 1
         self._loop.call_soon(self._feed_safely, LinkSlow(node))
+
+    def on_peer_room(self, node: NodeId, room: int) -> None:
+        """How much can still be queued for a peer, found out as above."""
+        self._loop.call_soon(self._feed_safely, LinkRoom(node, room))
 
     def on_peer_ready(self, node: NodeId) -> None:
         self._feed_safely(LinkReady(node))

@@ -11,3 +11,11 @@ class NotJoined(OmenError):
 
 class Stopped(OmenError):
     """The broker is not running."""
+
+
+class NotHeld(OmenError):
+    """A node has left, and its neighbours do not hold all that it had accepted."""
+
+
+class SecondConsumer(OmenError):
+    """Two consumers wait for messages at a time."""

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from omen.net.errors import SecondConsumer
 from omen.net.settings import Limits
+from omen.protocol.messages.publications import read_fields
 
 WINDOW, INBOX = "window", "inbox"
 Stream = tuple[str, int, int]
@@ -18,16 +20,29 @@ Stream = tuple[str, int, int]
 class Message(msgspec.Struct, frozen=True, gc=False):
     """A publication as an application sees it.
 
-    `publisher` is the place of the node that published it, `incarnation` that node's incarnation, and `sequence` counts
-    its publications on this topic since its process began, from 1. For each of the three, messages come in order and
-    once.
+    `publisher` is the name of the node that published it, where that is known, else its place in hexadecimal;
+    `incarnation` which of its incarnations, and `sequence` counts what it published on this topic since its process
+    began, from 1. For each of the three, messages come in order and once. `fields`: the block of fields as it came.
+    `node`: the publisher's place on the ring, which is known always.
     """
 
     topic: str
     payload: bytes
-    publisher: int
+    publisher: str
     incarnation: int
     sequence: int
+    fields: bytes = b""
+    node: int = 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the publisher sent along; empty where it is nothing or cannot be read."""
+        if not self.fields:
+            return {}
+        try:
+            return read_fields(self.fields).headers
+        except msgspec.MsgspecError:
+            return {}
 
 
 @dataclass(slots=True)
@@ -38,11 +53,12 @@ class Gap:
     """
 
     topic: str
-    publisher: int
+    publisher: str
     incarnation: int
     first: int
     last: int
     reason: str
+    node: int = 0
 
 
 class Inbox:
@@ -70,23 +86,31 @@ class Inbox:
         self._bytes += len(message.payload)
         items.append(message)
         if self._overflow:
-            self._overflow.pop((message.topic, message.publisher, message.incarnation), None)
+            self._overflow.pop((message.topic, message.node, message.incarnation), None)
         if self._waiters:
             self._wake()
         return True
 
     def put_gap(self, gap: Gap) -> None:
         self.gaps[gap.reason] += 1
-        self._overflow.pop((gap.topic, gap.publisher, gap.incarnation), None)
+        self._overflow.pop((gap.topic, gap.node, gap.incarnation), None)
         self._items.append(gap)
         self._wake()
 
     def _miss(self, message: Message) -> None:
         self.overflowed += 1
-        stream = (message.topic, message.publisher, message.incarnation)
+        stream = (message.topic, message.node, message.incarnation)
         gap = self._overflow.get(stream)
         if gap is None:
-            gap = Gap(*stream, message.sequence, message.sequence, INBOX)
+            gap = Gap(
+                message.topic,
+                message.publisher,
+                message.incarnation,
+                message.sequence,
+                message.sequence,
+                INBOX,
+                message.node,
+            )
             self.put_gap(gap)
             self._overflow[stream] = gap
         else:
@@ -94,7 +118,7 @@ class Inbox:
 
     def _close(self, gap: Gap) -> None:
         """It is in the application's hands: what is missed from now on is another."""
-        stream = (gap.topic, gap.publisher, gap.incarnation)
+        stream = (gap.topic, gap.node, gap.incarnation)
         if self._overflow.get(stream) is gap:
             del self._overflow[stream]
 
@@ -109,18 +133,48 @@ class Inbox:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def take(self) -> AsyncIterator[Message | Gap]:
+    def take(self) -> Messages:
         """Everything as it comes, until the inbox is closed."""
-        while True:
-            while self._items:
-                item = self._items.popleft()
-                if isinstance(item, Message):
-                    self._bytes -= len(item.payload)
-                elif self._overflow:
-                    self._close(item)
-                yield item
-            if self._is_closed:
-                return
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
+        return Messages(self)
+
+    def pop(self) -> Message | Gap | None:
+        """What came first; None: there is nothing."""
+        if not self._items:
+            return None
+        item = self._items.popleft()
+        if isinstance(item, Message):
+            self._bytes -= len(item.payload)
+        elif self._overflow:
+            self._close(item)
+        return item
+
+    async def wait(self) -> bool:
+        """Wait until there is something; whether there may be more after it. Who stops waiting loses nothing."""
+        if self._waiters:
+            raise SecondConsumer("a consumer waits for the next message already: an inbox has one")
+        if self._is_closed:
+            return False
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
             await waiter
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+        return True
+
+
+class Messages(AsyncIterator[Message | Gap]):
+    """What arrives, as it arrives. A cancelled or timed-out `anext` loses nothing and does not end it."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    def __aiter__(self) -> Messages:
+        return self
+
+    async def __anext__(self) -> Message | Gap:
+        while (item := self._inbox.pop()) is None:
+            if not await self._inbox.wait():
+                raise StopAsyncIteration
+        return item

@@ -30,11 +30,10 @@ POSITIVE = frozenset(
         "attempts",
         "ready_rounds",
         "label_refresh",
-        "window_count",
-        "window_bytes",
         "total_window_bytes",
         "largest_payload",
-        "gap_attempts",
+        "reorder_bytes",
+        "credits",
         "batch_count",
         "batch_bytes",
         "streams",
@@ -65,9 +64,7 @@ LIVE = Config(
     detector=True,
     suspicion_time=2 * SECOND,
     audit=True,
-    dissemination=Dissemination(
-        retell_period=SECOND, graft_delay=SECOND, pull_retry=500 * MILLISECOND, gap_attempts=60
-    ),
+    dissemination=Dissemination(retell_period=SECOND, graft_delay=SECOND, pull_retry=500 * MILLISECOND),
 )
 """The protocol's own defaults suit a simulated network; these stand a machine that is busy with something else.
 
@@ -117,7 +114,9 @@ class Limits:
     give_up_after_s: float = 60.0
     """After so long a broken connection is made again only when there is something to send."""
     publish_patience_s: float = 2.0
-    """How long `publish` waits for a peer that reads slowly before that peer is a slow consumer."""
+    """How long `publish` waits for whoever can take no more, however many hops away."""
+    backpressure_timeout_s: float = 1.0
+    """A link that has not caught up after this is a slow consumer: skipped, and repaired from the window later."""
     join_timeout_s: float = 30.0
     leave_timeout_s: float = 10.0
     """A node asked to stop ends after this at the latest, whether its neighbours are linked around it or not."""

@@ -15,20 +15,23 @@ class Remedies:
     redo_unconfirmed: bool = True
     former_neighbours_report: bool = True
     links_agreed_by_both: bool = True
+    holes_end: bool = True
+    """Beyond the paper: a hole in a stream ends after its time, and is told as a gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dissemination:
     """How publications spread, and what is kept of them."""
 
-    window_count: int = 2048
-    """Publications kept of each topic."""
-    window_bytes: int = 1 << 20
-    """Memory for them, a topic: payloads and what keeping them costs."""
-    total_window_bytes: int = 32 << 20
-    """The same for all topics of a node together; above it the largest window loses its oldest."""
-    window_age: Time = 60 * SECOND
-    """How long they are kept. A publisher is forgotten after twice this silence."""
+    total_window_bytes: int = 64 << 20
+    """Memory for the windows of all topics together: frames, and what keeping them costs. Above it the largest window
+    loses its oldest. The default covers `window_age` of 2,300 publications per second of 1 KB."""
+    window_age: Time = 20 * SECOND
+    """How long publications are kept."""
+    stream_memory: Time = 60 * SECOND
+    """A publisher silent for so long, and for twice `window_age`, is compared no more."""
+    repair_time: Time = 6 * SECOND
+    """What a repair takes at most, as a rule: a window that bytes cut below it is told once."""
     largest_payload: int = 1 << 20
     """Bytes a publication may carry."""
     announce_period: Time = 200 * MILLISECOND
@@ -36,21 +39,32 @@ class Dissemination:
     retell_period: Time = 200 * MILLISECOND
     """Of a stream that goes on, its publisher apart, they are told no more often than this."""
     graft_delay: Time = 100 * MILLISECOND
-    """How long an announced publication may take to come by itself before it is pulled."""
+    """How long an announced publication may take to come by itself before it is requested."""
     pull_retry: Time = 250 * MILLISECOND
-    """After this a pull is repeated, with another neighbour where there is one."""
-    gap_attempts: int = 40
-    """After so many pulls what no neighbour offers is given up, and delivered as a gap."""
+    """After so long without an answer a request is given up, and made to another neighbour where there is one."""
+    hole_patience: Time = 5 * SECOND
+    """A hole that nothing fills ends so long after it was noticed, or after the last new link in its topic."""
+    hole_limit: Time = 9 * SECOND
+    """A hole ends after this even while it is being filled."""
+    reorder_bytes: int = 32 << 20
+    """What waits behind the holes of a stream, at most; beyond it they end."""
+    credits: int = 4
+    """Requests under way to one neighbour at a time."""
     batch_count: int = 256
-    """Publications sent for one pull at most; the rest is pulled when they are there."""
+    """Publications asked for by one request at most."""
     batch_bytes: int = 256 << 10
-    """Bytes sent for one pull at most."""
+    """Bytes sent for one request at most."""
     prune_pause: Time = 50 * MILLISECOND
     """A neighbour is told of its duplicates once in this time."""
     pace_time: Time = 2 * SECOND
     """The tree of a topic follows one stream, the lowest of those heard of within this time."""
     streams: int = 4096
     """Streams kept for each topic; above it the one silent for longest is forgotten."""
+
+    @property
+    def memory(self) -> Time:
+        """How long a silent publisher is compared."""
+        return max(self.stream_memory, 2 * self.window_age)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class Publish:
 
     topic: Topic
     payload: bytes
+    fields: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,16 @@ class LinkReady:
     peer: NodeId
 
 
+@dataclass(frozen=True, slots=True)
+class LinkRoom:
+    """So many bytes may still be queued for this peer; said whenever that changes by much."""
+
+    peer: NodeId
+    room: int
+
+
 Command = Subscribe | Depart | Publish | Replay
-Input = Received | TimerFired | PeerLost | LinkSlow | LinkReady | Command
+Input = Received | TimerFired | PeerLost | LinkSlow | LinkReady | LinkRoom | Command
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
@@ -186,6 +195,14 @@ class LinkPruned(msgspec.Struct, frozen=True, gc=False):
     peer: NodeId
 
 
+class WindowCut(msgspec.Struct, frozen=True, gc=False):
+    """Bytes have cut the window of a topic below the time a repair takes: it covers `span` with `size` bytes."""
+
+    topic: Topic
+    span: Time
+    size: int
+
+
 class Left(msgspec.Struct, frozen=True, gc=False):
     """This node has left in good order; its core does nothing any more."""
 
@@ -199,6 +216,7 @@ Notification = (
     | SplitTopicsLinked
     | LinkUp
     | LinkPruned
+    | WindowCut
     | Left
 )
 
@@ -224,6 +242,7 @@ class Deliver(msgspec.Struct, frozen=True, gc=False):
     incarnation: int
     sequence: int
     payload: bytes
+    fields: bytes = b""
 
 
 class Gap(msgspec.Struct, frozen=True, gc=False):

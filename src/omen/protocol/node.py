@@ -17,6 +17,7 @@ from omen.protocol.audit.leader_reports import RendezvousLookup
 from omen.protocol.config import Config
 from omen.protocol.context import Clock, NodeContext, Outbox
 from omen.protocol.dissemination.plumtree import Dissemination
+from omen.protocol.dissemination.window import SweepTimer
 from omen.protocol.events import Engine, Handlers, Input, NodeId, Output, Randomness, Time, Timer, TimerHandlers, Topic
 from omen.protocol.membership.failure_detector import ProbeTimer
 from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined, RoundTimer
@@ -32,7 +33,15 @@ from omen.protocol.repair.links import FADING, UP
 from omen.protocol.repair.loss_reports import LossReportLookup
 from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
-from omen.protocol.status import LinkStatus, NodeStatus, OwnStatus, links_status, take_status
+from omen.protocol.status import (
+    LinkStatus,
+    NodeStatus,
+    OwnStatus,
+    StreamName,
+    StreamStatus,
+    links_status,
+    take_status,
+)
 from omen.protocol.validation import MessageValidator
 
 
@@ -61,6 +70,7 @@ class OmenNode:
         self._engine = engine
         self._registry = registry
         self._next_incarnation: int | None = None
+        self._lent: set[Topic] = set()
         self._dissemination = Dissemination(ref, config, self._out)
         self._build(ref, topics, contacts)
 
@@ -165,10 +175,14 @@ class OmenNode:
     def open_lookups(self) -> int:
         return self._parts.ring_lookup.open_count
 
+    def streams(self) -> dict[StreamName, StreamStatus]:
+        """How far each stream is, for those who look often."""
+        return self._dissemination.streams(self._clock.now)
+
     def status(self) -> NodeStatus:
         """The node as it is now: all that the outside sees of it."""
         own = OwnStatus(self.config, self.stopped, self.is_busy, dict(self._refused))
-        return take_status(self._parts, own, self._dissemination.status())
+        return take_status(self._parts, own, self._dissemination.status(self._clock.now))
 
     def preset(
         self,
@@ -206,6 +220,7 @@ class OmenNode:
         if self.config.audit:
             self._parts.audit.start()
         if self._contacts:
+            self._dissemination.note_joining(None)
             self._parts.join_leave.join(self._contacts)
 
     def _rejoin(self, incarnation: int) -> None:
@@ -243,8 +258,10 @@ class OmenNode:
             case events.PeerLost(peer, incarnation):
                 if not (self.config.detector and self._parts.failure_detector.suspect(peer, now)):
                     self._lose(peer, incarnation)
-            case events.Publish(topic, payload):
-                return self._publish(topic, payload)[1]
+            case events.Publish(topic, payload, fields):
+                return self._publish(topic, payload, fields)[1]
+            case events.LinkRoom(peer, room):
+                self._dissemination.on_room(peer, room, now)
             case events.LinkSlow(peer):
                 self._dissemination.on_slow(peer)
             case events.LinkReady(peer):
@@ -254,6 +271,7 @@ class OmenNode:
                 self._spread_over_links()
                 self._dissemination.replay(topic, now)
             case events.Subscribe(added, dropped):
+                self._lent.difference_update(added)
                 self._parts.requests.resubscribe(added, dropped)
             case events.Depart():
                 if self._parts.join_leave.depart():
@@ -564,30 +582,33 @@ class OmenNode:
         if self._parts.requests.on_handled(message.event, message.repaired):
             self._leave(handled=True)
             return
+        if message.event.kind == "join" and message.event.node == self.ref.id:
+            self._dissemination.note_joining(self._clock.now)
         self._parts.coordinator.on_handled(message.event, message.repaired)
 
     # Publications
 
-    def publish(self, topic: Topic, payload: bytes, now: Time) -> tuple[int, Sequence[Output]]:
+    def publish(self, topic: Topic, payload: bytes, now: Time, fields: bytes = b"") -> tuple[int, Sequence[Output]]:
         """As `handle(Publish(...))`, with the sequence of the publication; 0: this node has stopped."""
         if self.stopped:
             return 0, ()
         self._clock.now = now
-        return self._publish(topic, payload)
+        return self._publish(topic, payload, fields)
 
-    def _publish(self, topic: Topic, payload: bytes) -> tuple[int, Sequence[Output]]:
+    def _publish(self, topic: Topic, payload: bytes, fields: bytes) -> tuple[int, Sequence[Output]]:
         """Publishing on a topic makes it part of the node's interest (spidercast 2)."""
         dissemination, now = self._dissemination, self._clock.now
         dissemination.check_payload(payload)
         if topic not in self._parts.requests.wanted:
+            self._lent.add(topic)
             self._parts.requests.resubscribe((topic,), ())
             self._spread_over_links()
             before = self._conclude()
-            sequence, outputs = dissemination.publish(topic, payload, now)
+            sequence, outputs = dissemination.publish(topic, payload, now, fields)
             return sequence, [*before, *outputs]
         if not dissemination.in_use:
             self._spread_over_links()
-        return dissemination.publish(topic, payload, now)
+        return dissemination.publish(topic, payload, now, fields)
 
     def _on_dissemination(self, sender: NodeId, message: Any) -> None:
         if not self._dissemination.in_use:
@@ -596,6 +617,24 @@ class OmenNode:
 
     def _on_dissemination_timer(self, timer: Timer) -> None:
         self._dissemination.on_timer(timer, self._clock.now)
+        if self._lent and type(timer) is SweepTimer:
+            self._give_up_lent()
+
+    def _give_up_lent(self) -> None:
+        """A topic only published on is carried no longer than its windows live."""
+        oldest = self._clock.now - self.config.dissemination.window_age
+        over = [topic for topic in sorted(self._lent) if self._dissemination.published_at(topic) <= oldest]
+        if over and not self._parts.requests.departing:
+            self._lent.difference_update(over)
+            self._parts.requests.resubscribe((), over)
+
+    def room(self, topic: Topic, now: Time) -> int:
+        """How many bytes may be published on a topic now without anybody falling behind."""
+        return self._dissemination.room(topic, now)
+
+    def unheld(self) -> int:
+        """Publications of this node that not every neighbour on their tree has."""
+        return self._dissemination.unheld()
 
     def _spread_over_links(self) -> None:
         """Tell the dissemination which links there are, and who wants what at their far ends."""

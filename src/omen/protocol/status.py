@@ -99,10 +99,28 @@ class RepairsStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """One stream at one node: all up to `settled` was delivered, passed over or told; `known`: the highest sequence
+    heard of; `waits`: how long the oldest hole has been there, in microseconds. `is_recent`: windows still keep it.
+    """
+
+    settled: int
+    known: int
+    waits: int
+    is_recent: bool
+
+
+StreamName = tuple[Topic, NodeId, int]
+
+
+@dataclass(frozen=True, slots=True)
 class DisseminationStatus:
     """Publications kept and given up. `missing`: streams that lack something known of.
 
-    `parked`: how often a publisher made way for another. `refused`: publications with an impossible sequence.
+    `cuts`: how often bytes cut a window below the time a repair takes; `late`: publications that came after their gap.
+    `waiting`: streams subscribed to that wait for a hole, `behind` so many publications together, `waits` so long in
+    microseconds at most. `parked`: how often a publisher made way for another. `refused`: publications with an
+    impossible sequence.
     """
 
     topics: int
@@ -113,6 +131,11 @@ class DisseminationStatus:
     gaps: int
     parked: int
     refused: int
+    cuts: int
+    late: int
+    waiting: int
+    behind: int
+    waits: int
 
 
 @dataclass(frozen=True, slots=True)

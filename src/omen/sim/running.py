@@ -89,7 +89,7 @@ class Run:
         names: dict[NodeId, Label] = {node: name for name, node in places.items()}
         topics: dict[int, Label] = {}
         self._writer = TraceWriter(names, topics, write, everything) if write is not None or fingerprint else None
-        self.world = World(seed, scenario.network_model(places), self._writer)
+        self.world = self._make_world(scenario, places)
         self.population: Population = kind.build(self.world, scenario, dict(places.items()))
         self.population.topic_labels = topics
         self.monitors: Monitors = kind.watch(self.population, scenario.monitor_bounds())
@@ -97,6 +97,9 @@ class Run:
         self._shadows: dict[EventId, tuple[NodeId, ...]] = {}
         self._triggers: list[EventSpec] = []
         self._left = 0
+
+    def _make_world(self, scenario: Scenario, places: dict[Name, NodeId]) -> World:
+        return World(self.outcome.seed, scenario.network_model(places), self._writer)
 
     def go(self) -> Outcome:
         """Everything, to the end."""

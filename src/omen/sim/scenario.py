@@ -9,7 +9,7 @@ from warnings import warn
 import msgspec
 
 from omen.errors import InvalidInput
-from omen.protocol.config import Config, Remedies
+from omen.protocol.config import Config, Dissemination, Remedies
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, RepairStage, Time
 from omen.protocol.repair.backups import RULES
 from omen.sim.latency import Latency, by_link, constant, log_normal, uniform
@@ -105,6 +105,7 @@ class RemedySpec(Table, frozen=True):
     redo_unconfirmed: bool = True
     former_neighbours_report: bool = True
     links_agreed_by_both: bool = True
+    holes_end: bool = True
 
 
 class ConfigSpec(Table, frozen=True):
@@ -204,6 +205,32 @@ class BoundsSpec(Table, frozen=True):
     idle_s: float | None = None
 
 
+class SlowLink(Table, frozen=True):
+    between: Pair
+    bytes_per_s: float
+
+
+class LoadSpec(Table, frozen=True):
+    """Publications all the time, for `seconds`: so many per second, of so many bytes (least, most), in bursts or not.
+
+    `publishers`: who publishes, on the first topics; where one has crashed, the next that is there. `waits`: they heed
+    backpressure. `links`: those with less than `bytes_per_s`. What waits for a link beyond `queue_bytes` makes it a
+    slow consumer. The windows of all nodes keep publications for `window_s` and within `window_bytes`.
+    """
+
+    rate: float
+    seconds: float
+    payload: tuple[int, int] = (100, 100)
+    burst: int = 1
+    publishers: Names = ()
+    bytes_per_s: float = 100e6
+    links: tuple[SlowLink, ...] = ()
+    queue_bytes: int = 8 << 20
+    waits: bool = False
+    window_s: float | None = None
+    window_bytes: int | None = None
+
+
 class Scenario(Table, frozen=True):
     """`until_s`: when it ends; without it, when everything has settled after the last event."""
 
@@ -216,6 +243,7 @@ class Scenario(Table, frozen=True):
     config: ConfigSpec = ConfigSpec()
     network: NetworkSpec = NetworkSpec()
     bounds: BoundsSpec = BoundsSpec()
+    load: LoadSpec | None = None
     events: tuple[EventSpec, ...] = ()
     expect: tuple[Expectation, ...] = ()
 
@@ -230,7 +258,15 @@ class Scenario(Table, frozen=True):
         for name in [name for name in given if name.endswith("_ms")]:
             target = PERIODS.get(name, name.removesuffix("_ms"))
             given[target] = to_time(given.pop(name), MILLISECOND)
-        return Config(**given)
+        return Config(**given, dissemination=self._dissemination())
+
+    def _dissemination(self) -> Dissemination:
+        given: dict[str, int] = {}
+        if self.load is not None and self.load.window_s is not None:
+            given["window_age"] = to_time(self.load.window_s, SECOND)
+        if self.load is not None and self.load.window_bytes is not None:
+            given["total_window_bytes"] = self.load.window_bytes
+        return Dissemination(**given)
 
     def network_model(self, places: dict[Name, NodeId]) -> Network:
         spec = self.network

@@ -22,8 +22,9 @@ from typing import Any
 import msgspec
 
 from omen.errors import InvalidInput
-from omen.sim.drawing import draw_beyond, draw_scenario, draw_within
+from omen.sim.drawing import draw_beyond, draw_busy, draw_scenario, draw_within
 from omen.sim.kinds import KINDS
+from omen.sim.load import LoadedRun
 from omen.sim.monitors import CONNECTED, JOINED
 from omen.sim.running import Outcome, Run
 from omen.sim.scenario import BoundsSpec, Scenario
@@ -31,7 +32,12 @@ from omen.sim.shrinking import Shrunk, shrink
 
 __all__ = ["draw_scenario"]
 
-DRAWS: dict[str, Callable[[int], Scenario]] = {"within": draw_within, "beyond": draw_beyond, "plain": draw_scenario}
+DRAWS: dict[str, Callable[[int], Scenario]] = {
+    "within": draw_within,
+    "beyond": draw_beyond,
+    "busy": draw_busy,
+    "plain": draw_scenario,
+}
 
 
 PATIENCE_S = 90.0
@@ -73,6 +79,8 @@ class World:
 
 
 def run_scenario_once(scenario: Scenario, seed: int, kind: str = "omen", hasty: bool = False) -> Outcome:
+    if scenario.load is not None and kind == "omen":
+        return LoadedRun(scenario, seed, hasty=hasty).go()
     return Run(scenario, seed, kind=KINDS[kind], hasty=hasty).go()
 
 

@@ -27,7 +27,7 @@ from omen.net.settings import NodeConfig, read_node_config
         ("[protocol]\naudit_period = nan", "protocol.audit_period: must be a number of seconds"),
         ("[protocol]\naudit_period = inf", "protocol.audit_period: must be a number of seconds"),
         ("[protocol]\nrho = nan", "protocol.rho: must be a number, 0 or more, not nan"),
-        ("[protocol.dissemination]\nwindow_count = 0", "protocol.dissemination.window_count: .* 1 or more"),
+        ("[protocol.dissemination]\ntotal_window_bytes = 0", "protocol.dissemination.total_window_bytes: .* 1 or more"),
         ("[protocol.dissemination]\nstreams = 0", "protocol.dissemination.streams: .* 1 or more"),
         ("[limits]\njoin_timeout_s = inf", "limits.join_timeout_s: must be a number"),
         ("[limits]\nframe_bytes = 100000", "less than the largest publication"),

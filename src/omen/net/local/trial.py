@@ -73,7 +73,7 @@ class Participant:
         async for item in self._broker.messages():
             if isinstance(item, Message):
                 streams = self._received.setdefault(item.topic, {})
-                streams.setdefault(str(item.publisher), []).append(item.sequence)
+                streams.setdefault(str(item.node), []).append(item.sequence)
 
     async def _publish(self, begin: asyncio.Event, quiet: asyncio.Event) -> None:
         await begin.wait()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from omen.protocol.messages.base import EventKind
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
+
+
+STALLED_SHOWN = 20
 
 
 def health_of(broker: Broker) -> dict[str, Any]:
@@ -17,6 +21,8 @@ def health_of(broker: Broker) -> dict[str, Any]:
     """
     node = None if broker.core is None else broker.status()
     health = "ok" if broker.is_joined else "stopped" if node is None or node.stopped else "joining"
+    if health == "ok" and broker.stalled:
+        health = "stalled"
     losses = 0 if node is None else sum(event.kind is EventKind.LEAVE for event in node.repairs.open_events)
     return {"status": health, "name": broker.name, "busy": node is not None and node.busy, "losses": losses}
 
@@ -51,6 +57,10 @@ def topology_of(broker: Broker) -> dict[str, Any]:
             }
             for topic, count in subscribers.items()
         ],
+        "waiting": node.dissemination.waiting,
+        "publications_behind": node.dissemination.behind,
+        "waits_s": round(node.dissemination.waits / 1e6, 3),
+        "stalled": [asdict(stream) for stream in broker.stalled[:STALLED_SHOWN]],
         "connections": len(driver.peers.connections()),
         "slow_consumers": driver.peers.slow_consumers(),
         "delivered": broker.delivered,

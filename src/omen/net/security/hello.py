@@ -8,7 +8,8 @@ added at the end of the hello, which older nodes skip, change the revision alone
 where a later one is needed, as for a secret, it is refused with what it lacks. Messages that an older revision does not
 know are not sent to it.
 
-Revisions: 0, without the last two fields; 1, with them, and a proof after the hello (see `handshake`).
+Revisions: 0, without the last two fields; 1, with them, and a proof after the hello (see `handshake`); 2, publications
+with a block of fields.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from omen.protocol.messages.base import Incarnation, Place, Text
 
 Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
 VERSION = 1
-REVISION = 1
+REVISION = 2
+FIELDS_REVISION = 2
 MAGIC, REFUSAL = b"OMEN", b"OMNO"
 PREFACE = struct.Struct(">4sHI")
 LARGEST = 4096

@@ -74,6 +74,8 @@ class Connection(asyncio.Protocol):
         self.is_closed = False
         self.is_write_paused = False
         self.is_slow_consumer = False
+        self.eighths = 0
+        self.crowded_since = 0.0
         self.is_retired = False
         self.lost_frames = False
         self.peer_is_done = False
@@ -255,6 +257,7 @@ class Connection(asyncio.Protocol):
     def mark_slow_consumer(self) -> None:
         """The other end does not read: anti-entropy finds what it missed, once it does."""
         self.is_slow_consumer = True
+        self.eighths = 0
         self._bulk.clear()
         self.bulk_bytes = 0
         self._owner.on_slow_consumer(self)

@@ -17,6 +17,7 @@ from omen.net.transport.accepting import InboundConnection
 from omen.net.transport.connection import Connection
 from omen.net.transport.dialler import Dialler
 from omen.net.transport.peer import FrameParts, Peer, PeerListener
+from omen.protocol.dissemination.backpressure import PLENTY
 from omen.protocol.events import NodeId
 
 TRIES_BEFORE_LOSS = 3
@@ -99,6 +100,22 @@ class Peers:
         dirty, self._dirty = self._dirty, set()
         for connection in dirty:
             connection.flush(now)
+            if connection.is_write_paused or connection.eighths:
+                self._note_room(connection, now)
+
+    def _note_room(self, connection: Connection, now: float) -> None:
+        """Tell how full a queue is, in eighths. A link that has not caught up in time is a slow consumer."""
+        queue, peer = self.limits.queue_bytes, connection.peer
+        eighths = 8 * connection.bulk_bytes // queue if connection.is_write_paused else 0
+        if peer is None or connection.is_slow_consumer or (not eighths and not connection.eighths):
+            return
+        if not connection.eighths:
+            connection.crowded_since = now
+        if eighths != connection.eighths:
+            connection.eighths = eighths
+            self._listener.on_peer_room(peer.node, queue - connection.bulk_bytes if eighths else PLENTY)
+        if eighths and now - connection.crowded_since > self.limits.backpressure_timeout_s:
+            connection.mark_slow_consumer()
 
     def want(self, node: NodeId, address: str) -> None:
         """The core wants this connection from now on."""
@@ -139,6 +156,12 @@ class Peers:
     def is_unreachable(self, node: NodeId) -> bool:
         """Whether the last wanted connection to a node could not be made again."""
         return node in self._unreachable
+
+    def revision_of(self, node: NodeId) -> int:
+        """The revision of the protocol a connected peer speaks; 0: not known."""
+        peer = self.table.get(node)
+        connection = peer.connection if peer is not None else None
+        return connection.peer.revision if connection is not None and connection.peer is not None else 0
 
     def congested(self) -> list[Connection]:
         """The connections that hold publishers back: half of their queue is full."""
@@ -259,6 +282,7 @@ class Peers:
     def on_drained(self, connection: Connection) -> None:
         """The other end reads again."""
         connection.flush(self._loop.time())
+        self._note_room(connection, self._loop.time())
         self._drained.set()
         if connection.recover() and connection.peer is not None:
             self._log.info("slow_consumer_recovered", peer=connection.peer.name)

@@ -5,6 +5,7 @@
     anti_entropy      neighbours compare how far they are in each stream. Announce; AnnounceTimer
     retransmission    holes: requested from neighbours, told as a gap in the end. RetransmissionRequest;
                       RetransmissionTimer
+    backpressure      how much a topic can still take, told upstream. Announce
     window            the newest publications of each topic, streams and their numbering, the bytes all of it may take
 
 A stream is what one incarnation of a publisher publishes on one topic, numbered one after the other.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.retransmission import Retransmission
-from omen.protocol.dissemination.window import NEVER, ROUND, Stream, TopicWindow, Windows
+from omen.protocol.dissemination.window import NEVER, ROUND, Position, Stream, TopicWindow, Windows
 from omen.protocol.events import Held, NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, StreamKey, StreamMark, stream_key
@@ -27,13 +27,19 @@ SELDOM = 32
 
 
 class AntiEntropy:
-    """Compares windows with each neighbour. `slow`: those that are told nothing until they read again."""
+    """Compares windows with each neighbour; slow consumers are told nothing until they read again."""
 
     def __init__(
-        self, me: Ref, settings: Settings, out: Outbox, windows: Windows, retransmission: Retransmission
+        self,
+        me: Ref,
+        settings: Settings,
+        out: Outbox,
+        windows: Windows,
+        retransmission: Retransmission,
+        slow: set[NodeId],
     ) -> None:
         self.me = me
-        self.slow: set[NodeId] = set()
+        self._slow = slow
         self._settings = settings
         self._out = out
         self._windows = windows
@@ -93,7 +99,7 @@ class AntiEntropy:
     def _tell_publisher(self, stream: Stream, news: News, now: Time) -> None:
         """If it is a neighbour."""
         ref = stream.carried.peers.get(stream.publisher)
-        if ref is None or ref.id in self.slow or not stream.is_settled or stream.told.get(ref.id) == stream.last:
+        if ref is None or ref.id in self._slow or not stream.is_settled or stream.told.get(ref.id) == stream.last:
             return
         self._add_mark(stream, ref, news, now)
 
@@ -109,44 +115,54 @@ class AntiEntropy:
         last, known, told = stream.last, stream.known, stream.told
         settled = True
         for peer, ref in stream.carried.peers.items():
-            if peer in self.slow:
+            if peer in self._slow:
                 continue
             theirs = known.get(peer)
-            lags = theirs is None or theirs[1] < last
+            lags = theirs is None or theirs.last < last
             settled = settled and not lags
             if lags or told.get(peer) != last:
                 self._add_mark(stream, ref, news, now)
         return settled
 
     def hear(
-        self, carried: TopicWindow, sender: NodeId, marks: tuple[StreamMark, ...], compare: bool, now: Time
-    ) -> None:
-        """A neighbour says how far it is."""
+        self,
+        carried: TopicWindow,
+        sender: NodeId,
+        marks: tuple[StreamMark, ...],
+        compare: bool,
+        now: Time,
+    ) -> set[Stream]:
+        """A neighbour says how far it is; the streams it spoke of."""
         named = set()
+        heard = set()
         for mark in marks:
             key = stream_key(carried.topic, mark.publisher, mark.incarnation)
             named.add(key)
-            self._hear_mark(carried, sender, key, mark, compare, now)
+            stream = self._hear_mark(carried, sender, key, mark, compare, now)
+            if stream is not None:
+                heard.add(stream)
         if compare:
+            carried.is_compared = True
             for key, stream in carried.streams.items():
                 if key not in named:
                     stream.forget_peer(sender)
                     stream.told_at = NEVER
                     self._windows.touch(stream)
+        return heard
 
     def _hear_mark(
         self, carried: TopicWindow, sender: NodeId, key: StreamKey, mark: StreamMark, compare: bool, now: Time
-    ) -> None:
+    ) -> Stream | None:
         stream = carried.streams.get(key)
         if stream is None or not stream.is_determined:
             if mark.publisher == self.me.id and mark.incarnation == self.me.incarnation:
-                return
-            if mark.idle * 1000 >= 2 * self._settings.window_age:
-                return
+                return stream
+            if mark.idle * 1000 >= self._settings.memory:
+                return stream
             stream = self._begin(carried, stream, key, mark, now)
         known = stream.known.get(sender)
-        if known is None or known[1] <= mark.last:
-            stream.known[sender] = (mark.first, mark.last)
+        if known is None or known.last <= mark.last:
+            stream.known[sender] = Position(mark, now)
         if mark.last >= stream.marked_last:
             stream.marked_last, stream.marked_time = mark.last, now - mark.idle * 1000
         if mark.yours != stream.last and (stream.rounds or not stream.is_dirty):
@@ -157,30 +173,56 @@ class AntiEntropy:
             self._windows.touch(stream)
         if stream.is_own:
             self.note_held(stream)
-        elif mark.last > stream.last:
-            self._retransmission.note_hole(stream, mark.last, now, sender, compare)
+            return stream
+        top = max(mark.top, mark.last)
+        if top > stream.known_to:
+            self._retransmission.note_known(stream, top, now, compare)
+        if stream.backfill and stream.backfill > mark.first:
+            stream.backfill = mark.first
+        return stream
+
+    def is_settling(self, carried: TopicWindow, now: Time) -> bool:
+        """Whether this node was linked in the topic only just now, or is still to be."""
+        return carried.linked_at is None or now - carried.linked_at < SETTLING * self._settings.announce_period
 
     def _begin(
         self, carried: TopicWindow, stream: Stream | None, key: StreamKey, mark: StreamMark, now: Time
     ) -> Stream:
         """A stream this node knows nothing of: what of it is still to come, what was before its time, what is missing.
 
-        A newcomer takes over what is kept, for others may need it from there, but delivers only what comes next. A node
-        that was there all the time should have it all.
+        A newcomer begins at the live edge of what its first neighbour names, or where the run began if that was after
+        it was linked; what turns up later comes from another piece of the topic, and all that is kept of it is taken. A
+        node that was there all the time should have it all.
         """
-        settling = carried.linked_at is None or now - carried.linked_at < SETTLING * self._settings.announce_period
+        top = max(mark.top, mark.last)
+        settling = self.is_settling(carried, now)
         fresh = self._windows.is_fresh(carried)
-        start = mark.first if fresh or settling else mark.opened
+        forgotten = self._windows.forgotten_at(key)
+        since = now - mark.since * 1000 if mark.since >= 0 else NEVER
+        if forgotten:
+            start = forgotten + 1
+        elif not fresh and not settling:
+            start = mark.opened
+        elif carried.replays or carried.is_compared:
+            start = mark.first
+        elif carried.linked_at is not None and since >= carried.linked_at:
+            start = mark.opened
+        else:
+            start = top + 1
+        is_edge = start > top
+        if stream is not None and stream.recent and is_edge:
+            start = min(stream.recent)
         if stream is None:
             stream = self._windows.open_stream(carried, key, start - 1, mark.opened, now - mark.idle * 1000)
         else:
-            stream.is_determined = True
-            stream.opened, stream.first, stream.last = mark.opened, start, start - 1
-            for sequence in [sequence for sequence in stream.early if sequence < start]:
-                stream.take_early(sequence)
-        if fresh and not carried.replays:
-            stream.silent_until = max(stream.silent_until, mark.last)
-        stream.judge()
+            stream.opened = mark.opened
+            stream.begin_at(start, now)
+        if mark.since >= 0:
+            stream.opened_at = since
+        if is_edge:
+            stream.silent_until = max(stream.silent_until, start - 1)
+            stream.judge()
+            self._retransmission.note_backfill(stream, mark.first)
         self._windows.touch(stream)
         self._windows.settle(stream, now)
         return stream
@@ -188,8 +230,8 @@ class AntiEntropy:
     def note_held(self, stream: Stream) -> None:
         """Tell the publisher's application how far those who pass its publications on are."""
         carried = stream.carried
-        peers = [peer for peer in carried.eager or carried.peers if peer not in self.slow]
-        held = min((stream.known.get(peer, (0, 0))[1] for peer in peers), default=0)
+        peers = [peer for peer in carried.eager or carried.peers if peer not in self._slow]
+        held = min((known.last if (known := stream.known.get(peer)) is not None else 0 for peer in peers), default=0)
         if held <= stream.held:
             return
         stream.held = held

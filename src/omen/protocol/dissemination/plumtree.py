@@ -20,8 +20,10 @@ from omen.protocol.config import Config
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.anti_entropy import AntiEntropy
+from omen.protocol.dissemination.backpressure import PLENTY, Backpressure
 from omen.protocol.dissemination.retransmission import Retransmission, RetransmissionTimer
 from omen.protocol.dissemination.window import (
+    NEVER,
     OVERHEAD,
     ROUND,
     AnnounceTimer,
@@ -30,13 +32,15 @@ from omen.protocol.dissemination.window import (
     SweepTimer,
     TopicWindow,
     Windows,
+    make_delivery,
 )
 from omen.protocol.events import Deliver, Multicast, NodeId, Output, SetTimer, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
+    FIELDS,
     HEADER_BYTES,
     HIGHEST_SEQUENCE,
-    OPENING,
+    PLAIN,
     Announce,
     Graft,
     Prune,
@@ -45,7 +49,7 @@ from omen.protocol.messages.publications import (
     make_publication,
     stream_key,
 )
-from omen.protocol.status import DisseminationStatus
+from omen.protocol.status import DisseminationStatus, StreamName, StreamStatus
 
 Neighbours = Mapping[NodeId, tuple[Ref, frozenset[Topic]]]
 
@@ -110,19 +114,21 @@ class Dissemination:
         self.duplicates = 0
         self.impossible = 0
         self._windows = windows = Windows(self._settings, out)
-        self._retransmission = Retransmission(self._settings, out, windows)
-        self._anti_entropy = AntiEntropy(me, self._settings, out, windows, self._retransmission)
-        self._slow = self._anti_entropy.slow
+        self._slow: set[NodeId] = set()
+        self._retransmission = Retransmission(
+            self._settings, out, windows, self._slow, has_deadline=config.remedies.holes_end
+        )
+        self._anti_entropy = AntiEntropy(me, self._settings, out, windows, self._retransmission, self._slow)
+        self._backpressure = Backpressure(self._settings, out, windows, self._slow)
         self._tree = Plumtree(self._settings, out, self._slow)
         self._streams = windows.streams
-        self._window_count = self._settings.window_count
-        self._window_bytes = self._settings.window_bytes
         self._neighbours: Neighbours = {}
         self._topics: Iterable[Topic] = ()
         self._wanted: Iterable[Topic] = ()
         self._unlinked: list[TopicWindow] = []
         self._replays: set[Topic] = set()
         self._numbers = Numbering(self._settings.window_age)
+        self._joined_at: Time | None = NEVER
 
     @property
     def topics(self) -> Mapping[Topic, TopicWindow]:
@@ -144,17 +150,41 @@ class Dissemination:
         self._retransmission.set_timer()
         self._windows.set_sweep_timer()
 
-    def status(self) -> DisseminationStatus:
+    def note_joining(self, joined_at: Time | None) -> None:
+        """This node joins (None), or has joined: what was published before it is not missing."""
+        self._joined_at = joined_at
+
+    def status(self, now: Time = 0) -> DisseminationStatus:
+        waiting = [stream for stream in self._windows.missing if stream.holes and stream.carried.is_wanted]
         return DisseminationStatus(
             topics=len(self._windows.topics),
             publications=sum(len(carried.times) for carried in self._windows.topics.values()),
             bytes=sum(carried.size for carried in self._windows.topics.values()),
             missing=len(self._windows.missing),
             duplicates=self.duplicates,
-            gaps=self._retransmission.gaps,
+            gaps=self._windows.gaps,
             parked=self._windows.evictions,
             refused=self.impossible,
+            cuts=self._windows.budget.cuts,
+            late=self._windows.late,
+            waiting=len(waiting),
+            behind=sum(stream.top - stream.last for stream in waiting),
+            waits=max((now - stream.holes[0].since for stream in waiting), default=0),
         )
+
+    def streams(self, now: Time) -> dict[StreamName, StreamStatus]:
+        """How far each stream is that neighbours compare."""
+        oldest = now - self._settings.window_age
+        return {
+            (stream.carried.topic, stream.publisher, stream.incarnation): StreamStatus(
+                max(stream.last, stream.silent_until),
+                stream.known_to,
+                now - stream.holes[0].since if stream.holes else 0,
+                stream.heard > oldest,
+            )
+            for stream in self._streams.values()
+            if stream.is_determined
+        }
 
     def refresh(
         self,
@@ -169,6 +199,7 @@ class Dissemination:
         `waiting`: the topics in which this node is still to be linked.
         `topics` and `wanted` are new objects whenever they are different.
         """
+        is_first = not self.in_use
         self.in_use = True
         self._windows.waiting = waiting
         if topics is not self._topics or wanted is not self._wanted or neighbours != self._neighbours:
@@ -176,6 +207,10 @@ class Dissemination:
                 self._change_topics(topics, frozenset(wanted), now)
             self._change_links(neighbours, now)
             self._topics, self._wanted, self._neighbours = topics, wanted, dict(neighbours)
+        if is_first and self._joined_at is not None:
+            for carried in self._unlinked:
+                if carried.topic not in waiting:
+                    carried.linked_at = self._joined_at
         if self._unlinked:
             self._note_linked(now)
 
@@ -186,7 +221,7 @@ class Dissemination:
             carried = self._windows.topics.get(topic)
             if carried is None:
                 carried = self._windows.topics[topic] = TopicWindow(
-                    topic, self._settings, topic in wanted, self._windows.budget
+                    topic, self._settings, topic in wanted, self._windows
                 )
                 carried.replays = topic in self._replays
                 self._unlinked.append(carried)
@@ -203,19 +238,21 @@ class Dissemination:
             if peer not in neighbours or neighbours[peer][0] != ref:
                 lost = True
                 self._slow.discard(peer)
+                self._retransmission.forget_peer(peer)
+                self._backpressure.forget_peer(peer)
                 for carried in self._windows.topics.values():
-                    carried.drop_peer(peer)
+                    carried.drop_peer(peer, now)
         for peer in sorted(neighbours):
             ref, theirs = neighbours[peer]
             new: list[TopicWindow] = []
             for carried in self._windows.topics.values():
                 if carried.topic in theirs:
                     if peer not in carried.peers:
-                        carried.add_peer(ref)
+                        carried.add_peer(ref, now)
                         new.append(carried)
                 elif peer in carried.peers:
                     lost = True
-                    carried.drop_peer(peer)
+                    carried.drop_peer(peer, now)
             self._anti_entropy.compare(ref, new, now)
         if lost:
             for stream in self._streams.values():
@@ -224,7 +261,7 @@ class Dissemination:
 
     def _note_linked(self, now: Time) -> None:
         for carried in self._unlinked:
-            if carried.peers and carried.topic not in self._windows.waiting:
+            if carried.linked_at is None and carried.peers and carried.topic not in self._windows.waiting:
                 carried.linked_at = now
         self._unlinked = [carried for carried in self._unlinked if carried.linked_at is None]
 
@@ -234,7 +271,7 @@ class Dissemination:
         if len(payload) > largest:
             raise InvalidInput(f"a publication of {len(payload)} bytes is too large: {largest} at most")
 
-    def publish(self, topic: Topic, payload: bytes, now: Time) -> tuple[int, Sequence[Output]]:
+    def publish(self, topic: Topic, payload: bytes, now: Time, fields: bytes = b"") -> tuple[int, Sequence[Output]]:
         """Publish on a topic that is carried: the sequence, and what is to be done, complete."""
         self.check_payload(payload)
         carried = self._windows.topics[topic]
@@ -245,16 +282,16 @@ class Dissemination:
             stream = self._windows.open_stream(carried, key, sequence - 1, sequence, now)
             stream.is_own = True
         if opening:
-            stream.opened = sequence
+            stream.opened, stream.opened_at = sequence, now
         stream.last, stream.heard = sequence, now
-        publication = make_publication(key, sequence, payload, opening)
+        publication = make_publication(key, sequence, payload, opening, fields)
         carried.keep(stream, publication, now)
         self._windows.touch(stream)
         to = self._tree.fanout(carried, self._me.id)
         if to:
             self._out.put(Multicast(to, publication))
         if carried.is_wanted:
-            self._out.put(Deliver(topic, self._me.id, self._me.incarnation, sequence, payload))
+            self._out.put(Deliver(topic, self._me.id, self._me.incarnation, sequence, payload, fields))
         return sequence, self._out.take()
 
     def receive(self, sender: NodeId, publication: Publication, now: Time) -> Sequence[Output]:
@@ -269,21 +306,28 @@ class Dissemination:
         stream.parent = sender
         carried = stream.carried
         frame = publication.frame
-        if frame[0] == OPENING:
-            stream.opened = sequence
+        if frame[0] != PLAIN and publication.is_opening:
+            stream.opened, stream.opened_at = sequence, now
         stream.recent[sequence] = publication
         carried.owners.append(stream)
         carried.numbers.append(sequence)
         carried.times.append(now)
         carried.size += len(frame) + OVERHEAD
-        if carried.size > carried.limit or len(carried.times) > self._window_count:
+        outputs: list[Output] = []
+        if carried.size > carried.limit:
             carried.make_room()
+            outputs = self._out.take()
         to = carried.fanout.get(sender)
         if to is None:
             to = self._tree.fanout(carried, sender)
-        outputs: list[Output] = [Multicast(to, publication)] if to else []
+        if to:
+            outputs.append(Multicast(to, publication))
         if carried.is_wanted:
-            outputs.append(Deliver(carried.topic, stream.publisher, stream.incarnation, sequence, frame[HEADER_BYTES:]))
+            if frame[0] < FIELDS:
+                delivery = Deliver(carried.topic, stream.publisher, stream.incarnation, sequence, frame[HEADER_BYTES:])
+            else:
+                delivery = make_delivery(stream, publication)
+            outputs.append(delivery)
         if not stream.is_dirty and self._windows.note_change(stream):
             outputs.append(SetTimer(ROUND, self._settings.announce_period))
         return outputs
@@ -296,21 +340,45 @@ class Dissemination:
         stream = stream or self._meet(publication, now)
         if stream is None:
             return
-        if not stream.is_determined and publication.is_opening and not any(early < sequence for early in stream.early):
-            stream.is_determined = True
-            stream.opened, stream.first, stream.last = sequence, sequence, sequence - 1
-        if (stream.is_determined and sequence <= stream.last) or sequence in stream.early:
-            self.duplicates += 1
-            self._tree.on_duplicate(stream, sender, now)
+        if not stream.is_determined and publication.is_opening and not any(other < sequence for other in stream.recent):
+            stream.opened, stream.opened_at = sequence, now
+            stream.begin_at(sequence, now)
+        if (stream.is_determined and sequence <= stream.last) or sequence in stream.recent:
+            self._on_former(stream, sender, publication, now)
             return
-        if len(stream.early) >= self._window_count or (stream.early and stream.early_bytes >= self._window_bytes):
-            return
-        stream.parent = sender
+        stream.leave_fast_path()
+        if not stream.is_determined:
+            stream.parent = sender
+            self._retransmission.note_undetermined(stream)
+        elif sequence > stream.top:
+            stream.parent = sender
+            if sequence > stream.top + 1:
+                self._retransmission.note_skipped(stream, sequence - 1, now)
+            stream.top = sequence
+        else:
+            stream.fill(sequence)
+            stream.progress_at = now
+            self._retransmission.note_came(sender, now)
         self._pass_on(stream, sender, publication)
-        stream.put_aside(publication)
+        is_new = sequence > stream.marked_last
+        stream.ahead_bytes += len(publication.frame)
+        stream.heard = max(stream.heard, now if is_new else stream.marked_time)
+        stream.carried.keep(stream, publication, now if is_new else stream.marked_time)
         self._windows.settle(stream, now)
-        if stream.early and not stream.is_own:
-            self._retransmission.note_hole(stream, min(stream.early), now)
+        if stream.ahead_bytes > self._settings.reorder_bytes and stream.holes:
+            self._windows.end_hole(stream, stream.holes[0].last, now)
+
+    def _on_former(self, stream: Stream, sender: NodeId, publication: Publication, now: Time) -> None:
+        """It is settled already, or kept: of the time before this node began, late, or a duplicate."""
+        sequence = publication.sequence
+        if self._retransmission.take_older(stream, publication):
+            self._retransmission.note_came(sender, now)
+        elif stream.gap[0] <= sequence <= stream.gap[1] and sequence not in stream.recent:
+            self._windows.late += 1
+        else:
+            self.duplicates += 1
+            if sequence > stream.requested_to:
+                self._tree.on_duplicate(stream, sender, now)
 
     def _meet(self, publication: Publication, now: Time) -> Stream | None:
         """The first of a run begins a stream; where another does is still to be found out."""
@@ -318,9 +386,14 @@ class Dissemination:
         key, sequence = publication.key, publication.sequence
         if carried is None or key == stream_key(carried.topic, self._me.id, self._me.incarnation):
             return None
+        forgotten = self._windows.forgotten_at(key)
+        if forgotten and forgotten < sequence:
+            return self._windows.open_stream(carried, key, forgotten, sequence, now)
         known = publication.is_opening or key in carried.evicted
         stream = self._windows.open_stream(carried, key, sequence - 1 if publication.is_opening else 0, sequence, now)
         stream.is_determined = known
+        stream.marked_time = now
+        stream.judge()
         return stream
 
     def _pass_on(self, stream: Stream, sender: NodeId, publication: Publication) -> None:
@@ -329,7 +402,7 @@ class Dissemination:
         to = tuple(
             peer
             for peer in self._tree.fanout(stream.carried, sender)
-            if (theirs := known.get(peer)) is None or theirs[1] < sequence
+            if (theirs := known.get(peer)) is None or theirs.keeps_until(sequence) < sequence
         )
         if to:
             self._out.put(Multicast(to, publication))
@@ -337,13 +410,17 @@ class Dissemination:
     def on_control(self, sender: NodeId, message: Any, now: Time) -> None:
         """What neighbours say about publications."""
         match message:
-            case Announce(topics, compare):
+            case Announce(topics, compare, answers, room):
+                if room:
+                    self._backpressure.hear(sender, room, now)
+                heard: set[Stream] = set()
                 for topic, marks in topics:
                     carried = self._windows.topics.get(topic)
                     if carried is not None and sender in carried.peers:
-                        self._anti_entropy.hear(carried, sender, marks, compare, now)
+                        heard |= self._anti_entropy.hear(carried, sender, marks, compare, now)
+                self._retransmission.on_answer(sender, answers, heard, now)
             case RetransmissionRequest():
-                self._retransmission.serve(sender, message, sender in self._slow, now)
+                self._retransmission.serve(sender, message, now)
             case Prune(topic) | Graft(topic):
                 carried = self._windows.topics.get(topic)
                 if carried is not None and sender in carried.peers:
@@ -351,15 +428,14 @@ class Dissemination:
                         self._tree.on_prune(carried, sender, now)
                     else:
                         carried.make_eager(sender)
-        self._retransmission.send_requests()
+        self._retransmission.send_requests(now)
 
     def on_timer(self, timer: Timer, now: Time) -> None:
         match timer:
             case AnnounceTimer():
                 self._anti_entropy.announce(now)
             case RetransmissionTimer():
-                self._retransmission.look_after_all(now)
-                self._retransmission.send_requests()
+                self._retransmission.on_timer(now)
             case SweepTimer():
                 self._windows.sweep(now)
 
@@ -375,7 +451,31 @@ class Dissemination:
             if stream.last > stream.silent_until or stream.silent_until <= before:
                 continue
             for kept in stream.speak_from(before):
-                self._out.put(Deliver(topic, stream.publisher, stream.incarnation, kept.sequence, kept.payload))
+                self._out.put(make_delivery(stream, kept))
+
+    def room(self, topic: Topic, now: Time) -> int:
+        """How many bytes may be published on a topic now without anybody falling behind."""
+        carried = self._windows.topics.get(topic)
+        if carried is None:
+            return PLENTY
+        own = self._streams.get(stream_key(topic, self._me.id, self._me.incarnation))
+        return self._backpressure.room_to_publish(carried, own, now)
+
+    def unheld(self) -> int:
+        """Publications of this node that not every neighbour on their tree has; where there is none, nobody will."""
+        return sum(
+            stream.last - max(stream.held, stream.first - 1)
+            for stream in self._streams.values()
+            if stream.is_own and stream.carried.peers and stream.last > stream.held
+        )
+
+    def on_room(self, peer: NodeId, room: int, now: Time) -> None:
+        """The queue of a link is filling, or empty again."""
+        self._backpressure.on_room(peer, room, now)
+
+    def published_at(self, topic: Topic) -> Time:
+        """When this node published on a topic last."""
+        return self._numbers.last_at(topic)
 
     def on_slow(self, peer: NodeId) -> None:
         """No room on this link: what passes meanwhile is found missing when the two compare."""

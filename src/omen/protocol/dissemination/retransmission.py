@@ -1,163 +1,383 @@
-"""Holes in a stream: waited for, requested from neighbours, and told as a gap in the end, never in silence."""
+"""Holes in a stream: requested from neighbours beside the live edge, told as a gap in the end, never in silence.
+
+Several requests are under way at a time, to each neighbour as many as it has credits; an answer gives one back. A hole
+ends when it is certain that no neighbour keeps or awaits it, when what waits behind it is too much, or when its
+time is over: then one `Gap` is told, and the stream goes on. What comes after its gap is dropped and counted.
+
+A newcomer begins at the live edge. What was before its time it fetches too, one request at a time, and delivers nothing
+of it: others may reach the rest of the topic only through it.
+"""
 
 from __future__ import annotations
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.window import NOBODY, Stream, Windows
-from omen.protocol.events import Gap, NodeId, Time, Timer, Topic
+from omen.protocol.dissemination.window import FAR, NEVER, Hole, Stream, Windows
+from omen.protocol.events import MILLISECOND, SECOND, NodeId, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
-from omen.protocol.messages.publications import Announce, RetransmissionRequest, StreamMark, stream_key
+from omen.protocol.messages.publications import (
+    Announce,
+    Publication,
+    RetransmissionRequest,
+    StreamMark,
+    stream_key,
+)
 
 
 class RetransmissionTimer(Timer, frozen=True):
-    """What was announced should have come by now."""
+    """Holes are looked after."""
 
 
 DUE = RetransmissionTimer()
-FEWEST_EACH = 16
-SILENT_ATTEMPTS = 4
+TICK_AT_MOST = 250 * MILLISECOND
+LINK_LOST = 3 * SECOND
+"""So long after a link was lost nothing is certain: a repair may bring another."""
+STILL_FILLING = SECOND
+WANTS_AT_MOST = 64
+HOLES_PLANNED = 64
+UNKNOWN = 1 << 40
+"""Milliseconds: the age of a stream that a node knows nothing of."""
 
 Want = tuple[Topic, NodeId, int, int, int]
+
+
+class Request:
+    """Under way to one neighbour."""
+
+    __slots__ = ("asked_at", "is_backfill", "number", "peer", "ranges")
+
+    def __init__(self, peer: NodeId, number: int, asked_at: Time, is_backfill: bool) -> None:
+        self.peer = peer
+        self.number = number
+        self.asked_at = asked_at
+        self.is_backfill = is_backfill
+        self.ranges: list[tuple[Stream, int, int]] = []
+
+
+class Draft:
+    """A request that is being put together."""
+
+    __slots__ = ("count", "graft", "request", "wants")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.wants: list[Want] = []
+        self.count = 0
+        self.graft = False
 
 
 class Retransmission:
     """A stream has a hole where a neighbour is further, or a publication came before an earlier one."""
 
-    def __init__(self, settings: Settings, out: Outbox, windows: Windows) -> None:
+    def __init__(
+        self, settings: Settings, out: Outbox, windows: Windows, slow: set[NodeId], has_deadline: bool = True
+    ) -> None:
         self._settings = settings
+        self._has_deadline = has_deadline
         self._out = out
         self._windows = windows
-        self.gaps = 0
+        self._slow = slow
         self._is_armed = False
-        self._room = 0
-        self._asked: dict[tuple[NodeId, bool], tuple[Ref, list[Want]]] = {}
+        self._is_urgent = False
+        self._number = 0
+        self._requests: dict[NodeId, list[Request]] = {}
+        self._came_at: dict[NodeId, Time] = {}
+        self._shunned: dict[NodeId, Time] = {}
+        self._drafts: dict[NodeId, Draft] = {}
 
-    def note_hole(self, stream: Stream, upto: int, now: Time, by: NodeId = NOBODY, new_link: bool = False) -> None:
-        """Somebody has more. What a new link offers is requested at once, the rest is given time to come by itself.
+    def note_known(self, stream: Stream, upto: int, now: Time, new_link: bool) -> None:
+        """A neighbour knows of more. What a new link offers is requested at once; the rest may come by itself."""
+        delay = 0 if new_link else self._settings.graft_delay
+        stream.add_hole(upto, now, now + delay, by_mark=True)
+        self._note(stream, new_link)
 
-        Whoever was asked says how far it is when all it sends for one request is sent: then the next is asked for.
-        """
-        if stream not in self._windows.missing:
-            stream.want, stream.want_since, stream.attempts = upto, now, 0
-            self._windows.missing[stream] = None
-        if stream.asked_peer == NOBODY:
-            if new_link:
-                self._request(stream, now)
-        elif stream.asked_peer == by and stream.last > stream.asked_from:
-            self._request(stream, now)
+    def note_skipped(self, stream: Stream, upto: int, now: Time) -> None:
+        """A publication came ahead of others."""
+        stream.add_hole(upto, now, now + self._settings.graft_delay // 4, by_mark=False)
+        self._note(stream, False)
+
+    def note_undetermined(self, stream: Stream) -> None:
+        self._note(stream, True)
+
+    def note_backfill(self, stream: Stream, first: int) -> None:
+        """What is kept of the time before this node began: from there on."""
+        if first < stream.first:
+            stream.backfill = first
+            self._windows.backfilling[stream] = None
+            self._is_urgent = True
+            self._arm()
+
+    def _note(self, stream: Stream, is_urgent: bool) -> None:
+        self._windows.missing[stream] = None
+        self._is_urgent |= is_urgent
         self._arm()
-
-    def send_requests(self) -> None:
-        """Everything asked of one neighbour goes out as one."""
-        for (_, graft), (ref, wants) in self._asked.items():
-            self._out.send(ref, RetransmissionRequest(tuple(wants), graft))
-        self._asked.clear()
 
     def _arm(self) -> None:
         if not self._is_armed:
             self.set_timer()
 
     def set_timer(self) -> None:
-        self._is_armed = bool(self._windows.missing)
-        if self._windows.missing:
-            self._out.set_timer(DUE, self._settings.graft_delay)
+        self._is_armed = bool(self._windows.missing or self._windows.backfilling)
+        if self._is_armed:
+            self._out.set_timer(DUE, min(self._settings.graft_delay // 4, TICK_AT_MOST))
 
-    def look_after_all(self, now: Time) -> None:
-        """The timer: request what did not come, and again what was requested in vain."""
+    def note_came(self, sender: NodeId, now: Time) -> None:
+        """What was requested is on its way."""
+        self._came_at[sender] = now
+
+    def forget_peer(self, peer: NodeId) -> None:
+        """Its link is gone: what was requested of it is requested of others."""
+        if self._requests.pop(peer, None):
+            self._is_urgent = True
+        self._came_at.pop(peer, None)
+        self._shunned.pop(peer, None)
+
+    # Requests
+
+    def on_timer(self, now: Time) -> None:
         self._is_armed = False
         for stream in list(self._windows.missing):
-            if stream.carried.streams.get(stream.key) is stream:
-                self._look_after(stream, now)
-            else:
+            if stream.carried.streams.get(stream.key) is not stream:
                 del self._windows.missing[stream]
+            else:
+                self._end_what_is_over(stream, now)
+        for requests in self._requests.values():
+            for request in [request for request in requests if self._is_overdue(request, now)]:
+                requests.remove(request)
+                self._shunned[request.peer] = now + self._settings.pull_retry
+        self._is_urgent = True
+        self.send_requests(now)
         self._arm()
 
-    def _look_after(self, stream: Stream, now: Time) -> None:
-        if stream.is_determined and stream.last >= stream.want:
-            ahead = min(stream.early) if stream.early else max((last for _, last in stream.known.values()), default=0)
-            if ahead <= stream.last:
-                self._end(stream)
-                return
-            stream.want, stream.want_since, stream.attempts = ahead, now, 0
-        has_come = stream.asked_peer != NOBODY and stream.last > stream.asked_from
-        due = stream.asked_at + self._settings.pull_retry if stream.attempts else stream.want_since
-        if has_come or now - max(due, stream.want_since + self._settings.graft_delay) >= 0:
-            self._request(stream, now)
+    def _is_overdue(self, request: Request, now: Time) -> bool:
+        return now - max(request.asked_at, self._came_at.get(request.peer, NEVER)) >= 2 * self._settings.pull_retry
 
-    def _end(self, stream: Stream) -> None:
-        del self._windows.missing[stream]
-        stream.asked_peer = NOBODY
-        stream.judge()
+    def on_answer(self, sender: NodeId, answers: int, streams: set[Stream], now: Time) -> None:
+        """A neighbour has sent what it sends for one request. Version 0.1 does not say for which: for the oldest."""
+        requests = self._requests.get(sender)
+        if not requests:
+            return
+        for request in requests:
+            if request.number == answers or (not answers and any(stream in streams for stream, _, _ in request.ranges)):
+                break
+        else:
+            return
+        requests.remove(request)
+        if self._came_at.get(sender, NEVER) < request.asked_at:
+            self._shunned[sender] = now + self._settings.pull_retry
+        self._is_urgent = True
 
-    def _request(self, stream: Stream, now: Time) -> None:
-        """Ask whoever can give what comes next; if nobody can, whoever has something later."""
-        if stream.asked_peer != NOBODY and stream.last > stream.asked_from:
-            stream.attempts = 0
-        carried, needed = stream.carried, stream.last + 1
-        peers = sorted(carried.peers)
-        ahead = [peer for peer in peers if stream.known.get(peer, (0, 0))[1] >= needed]
-        able = [peer for peer in ahead if stream.known[peer][0] <= needed]
+    def send_requests(self, now: Time) -> None:
+        """Whatever is due and not under way goes out, as far as credits allow; what is asked of one goes together."""
+        if not self._is_urgent:
+            return
+        self._is_urgent = False
+        for stream in self._windows.missing:
+            self._plan(stream, now)
+        for stream in list(self._windows.backfilling):
+            self._plan_backfill(stream, now)
+        for peer in list(self._drafts):
+            self._send(peer)
+
+    def _plan(self, stream: Stream, now: Time) -> None:
         if not stream.is_determined:
-            able = ahead = [stream.parent] if stream.parent in carried.peers and not stream.attempts else peers
-        if not able and self._gives_up(stream, now):
+            self._ask_where_it_begins(stream, now)
             return
-        stream.attempts += 1
-        stream.asked_at, stream.asked_from = now, stream.last
-        if not ahead:
-            return
-        chosen = (able or ahead)[(stream.attempts - 1) % len(able or ahead)]
-        stream.asked_peer, stream.plain = chosen, False
-        self._ask(stream, chosen, needed)
+        taken = sorted(
+            (first, last)
+            for peer in stream.carried.peers
+            for request in self._requests.get(peer, ())
+            for other, first, last in request.ranges
+            if other is stream
+        )
+        for hole in stream.holes[:HOLES_PLANNED]:
+            if hole.due <= now:
+                first = hole.first
+                for begin, end in taken:
+                    if begin > hole.last or end < first:
+                        continue
+                    if begin > first and not self._plan_range(stream, hole, first, begin - 1, now):
+                        return
+                    first = max(first, end + 1)
+                if first <= hole.last and not self._plan_range(stream, hole, first, hole.last, now):
+                    return
 
-    def _ask(self, stream: Stream, peer: NodeId, needed: int) -> None:
-        carried = stream.carried
-        first = max(needed, stream.known.get(peer, (0, 0))[0])
-        last = min(stream.early) - 1 if stream.early else 0
-        if last and first > last:
-            return
-        graft = peer not in carried.eager
-        if graft:
-            carried.make_eager(peer)
-        want = (carried.topic, stream.publisher, stream.incarnation, first, last)
-        self._asked.setdefault((peer, graft), (carried.peers[peer], []))[1].append(want)
-
-    def _gives_up(self, stream: Stream, now: Time) -> bool:
-        """Nobody offers what comes next: pass it over, soon where nobody waits for it, else after a long time."""
-        if not stream.is_determined:
-            if stream.attempts < self._settings.gap_attempts or not stream.early:
+    def _plan_range(self, stream: Stream, hole: Hole, first: int, last: int, now: Time) -> bool:
+        """Request it from those who keep it; whether there are credits left for more."""
+        most = self._batch(stream)
+        while first <= last:
+            reach = [(peer, self._reach(stream, peer, first)) for peer in stream.carried.peers]
+            able = [(peer, until) for peer, until in reach if until >= first]
+            if not able:
+                self._ask_around(stream, hole, now)
+                following = min((self._next(stream, peer, first) for peer in stream.known), default=FAR)
+                if following > last:
+                    return True
+                first = following
+                continue
+            free = [(peer, until) for peer, until in able if self._has_credit(peer, now)]
+            if not free:
                 return False
-            stream.is_determined = True
-        nexts = [first for first, last in stream.known.values() if last > stream.last]
-        if stream.early:
-            nexts.append(min(stream.early))
-        if not nexts:
-            self._end(stream)
-            return True
-        patience = self._settings.gap_attempts if stream.last >= stream.silent_until else SILENT_ATTEMPTS
-        if stream.attempts < patience * (1 if stream.carried.peers else 3):
-            return False
-        self._pass_over(stream, min(nexts), now)
+            peer, until = min(free, key=lambda entry: (self._load(entry[0]), -entry[1], entry[0]))
+            until = min(until, last, first + most - 1)
+            self._add(stream, peer, first, until, now, graft=hole.by_mark and peer not in stream.carried.eager)
+            first = until + 1
         return True
 
-    def _pass_over(self, stream: Stream, until: int, now: Time) -> None:
+    def _reach(self, stream: Stream, peer: NodeId, sequence: int) -> int:
+        known = stream.known.get(peer)
+        return known.keeps_until(sequence) if known is not None else sequence - 1
+
+    def _next(self, stream: Stream, peer: NodeId, sequence: int) -> int:
+        """The next one it keeps."""
+        known = stream.known[peer]
+        if known.keeps_until(sequence) >= sequence:
+            return sequence
+        starts = [known.first, *(last + 1 for _, last in known.holes)]
+        return min((start for start in starts if start > sequence and known.keeps_until(start) >= start), default=FAR)
+
+    def _batch(self, stream: Stream) -> int:
+        newest = stream.recent.get(stream.top)
+        size = len(newest.frame) if newest is not None else 1
+        return max(1, min(self._settings.batch_count, self._settings.batch_bytes // size))
+
+    def _load(self, peer: NodeId) -> int:
+        draft = self._drafts.get(peer)
+        waiting = sum(last - first + 1 for request in self._requests.get(peer, ()) for _, first, last in request.ranges)
+        return waiting + (draft.count if draft is not None else 0)
+
+    def _has_credit(self, peer: NodeId, now: Time) -> bool:
+        if self._shunned.get(peer, NEVER) > now:
+            return False
+        return peer in self._drafts or len(self._requests.get(peer, ())) < self._settings.credits
+
+    def _add(
+        self, stream: Stream, peer: NodeId, first: int, last: int, now: Time, graft: bool = False, older: bool = False
+    ) -> None:
         carried = stream.carried
-        first, last = max(stream.last, stream.silent_until) + 1, until - 1
-        if first <= last:
-            self.gaps += 1
-            if carried.is_wanted:
-                self._out.put(Gap(carried.topic, stream.publisher, stream.incarnation, first, last))
-        stream.last, stream.first = last, until
-        stream.attempts = 0
-        stream.asked_peer = NOBODY
+        draft = self._drafts.get(peer)
+        if draft is None:
+            self._number += 1
+            draft = self._drafts[peer] = Draft(Request(peer, self._number, now, older))
+        draft.wants.append((carried.topic, stream.publisher, stream.incarnation, first, last))
+        draft.request.ranges.append((stream, first, last))
+        draft.count += max(1, last - first + 1)
+        stream.requested_to = max(stream.requested_to, last)
+        if graft:
+            draft.graft = True
+            carried.make_eager(peer)
+        if draft.count >= self._settings.batch_count or len(draft.wants) >= WANTS_AT_MOST:
+            self._send(peer, carried.peers[peer])
+
+    def _send(self, peer: NodeId, ref: Ref | None = None) -> None:
+        draft = self._drafts.pop(peer)
+        request = draft.request
+        self._requests.setdefault(peer, []).append(request)
+        ref = ref or request.ranges[-1][0].carried.peers[peer]
+        self._out.send(ref, RetransmissionRequest(tuple(draft.wants), draft.graft, request.number))
+
+    def _ask_around(self, stream: Stream, hole: Hole, now: Time) -> None:
+        """Nobody is known to keep it: those who have not answered since it was noticed are asked."""
+        for peer in sorted(stream.carried.peers):
+            known = stream.known.get(peer)
+            if known is not None and known.at >= hole.since and known.at > stream.carried.linked_last:
+                continue
+            if now - stream.questioned.get(peer, NEVER) >= self._settings.pull_retry and self._has_credit(peer, now):
+                stream.questioned[peer] = now
+                self._add(stream, peer, hole.first, hole.first, now)
+
+    def _ask_where_it_begins(self, stream: Stream, now: Time) -> None:
+        first = min(stream.recent, default=0)
+        peers = sorted(stream.carried.peers, key=lambda peer: (peer != stream.parent, peer))
+        for peer in peers[:1] if now - stream.heard < self._settings.pull_retry else peers:
+            if first > 1 and now - stream.questioned.get(peer, NEVER) >= self._settings.pull_retry:
+                stream.questioned[peer] = now
+                self._add(stream, peer, first, first - 1, now)
+
+    def _plan_backfill(self, stream: Stream, now: Time) -> None:
+        """The newest first, one request at a time."""
+        wanted = stream.first - 1
+        if stream.carried.streams.get(stream.key) is not stream or not stream.backfill or stream.backfill > wanted:
+            self._end_backfill(stream)
+            return
+        peers = sorted(stream.carried.peers)
+        if any(other is stream for peer in peers for r in self._requests.get(peer, ()) for other, _, _ in r.ranges):
+            return
+        able = [peer for peer in peers if self._reach(stream, peer, wanted) >= wanted]
+        if not able:
+            self._end_backfill(stream)
+            return
+        free = [peer for peer in able if self._has_credit(peer, now) and self._load(peer) == 0]
+        if free:
+            peer = free[0]
+            first = max(stream.backfill, stream.known[peer].first, wanted - self._batch(stream) + 1)
+            stream.backlog.clear()
+            self._add(stream, peer, first, wanted, now, older=True)
+
+    def _end_backfill(self, stream: Stream) -> None:
+        stream.backfill = 0
+        stream.backlog.clear()
+        self._windows.backfilling.pop(stream, None)
+
+    def take_older(self, stream: Stream, publication: Publication) -> bool:
+        """Whether it belongs to what is fetched of the time before this node began."""
+        if not stream.backfill or not stream.backfill <= publication.sequence < stream.first:
+            return False
+        stream.backlog[publication.sequence] = publication
+        while (older := stream.backlog.pop(stream.first - 1, None)) is not None:
+            if not stream.carried.keep_older(stream, older):
+                self._end_backfill(stream)
+                break
+        return True
+
+    # The end of a hole
+
+    def _end_what_is_over(self, stream: Stream, now: Time) -> None:
+        settings, carried = self._settings, stream.carried
+        if not stream.is_determined:
+            if carried.peers and now - stream.marked_time >= settings.hole_patience and stream.recent:
+                self._windows.end_holes(stream)
+            return
+        while stream.holes:
+            hole = stream.holes[0]
+            upto = hole.last if self._is_over(stream, hole, now) else self._certain_until(stream, hole, now)
+            if upto < hole.first:
+                return
+            self._windows.end_hole(stream, upto, now)
         self._windows.settle(stream, now)
 
-    def serve(self, sender: NodeId, message: RetransmissionRequest, is_slow: bool, now: Time) -> None:
+    def _is_over(self, stream: Stream, hole: Hole, now: Time) -> bool:
+        settings, carried = self._settings, stream.carried
+        if stream.ahead_bytes > settings.reorder_bytes:
+            return True
+        if not carried.peers or not self._has_deadline:
+            return False
+        since = max(hole.since, carried.company_since)
+        if now - since >= settings.hole_limit:
+            return True
+        is_filling = now - stream.progress_at < STILL_FILLING
+        return not is_filling and now - max(since, carried.linked_last) >= settings.hole_patience
+
+    def _certain_until(self, stream: Stream, hole: Hole, now: Time) -> int:
+        """Up to where all neighbours have said that they neither keep nor await it."""
+        carried = stream.carried
+        if not carried.peers or now < hole.due or now - carried.lost_at < LINK_LOST:
+            return hole.first - 1
+        following = hole.last + 1
+        for peer in carried.peers:
+            known = stream.known.get(peer)
+            if known is None or known.at < hole.since or known.at < carried.linked_last:
+                return hole.first - 1
+            following = min(following, known.next_kept(hole.first))
+        return following - 1
+
+    # The other side
+
+    def serve(self, sender: NodeId, message: RetransmissionRequest, now: Time) -> None:
         """Send what is asked for, a batch at most, and say how far one is."""
-        each = max(FEWEST_EACH, self._settings.batch_count // max(1, len(message.wants)))
         marks: dict[Topic, list[StreamMark]] = {}
-        self._room = self._settings.batch_bytes
-        ref = None
+        room, ref = self._settings.batch_bytes, None
+        left = 2 * self._settings.batch_count
         for topic, publisher, incarnation, first, last in message.wants:
             carried = self._windows.topics.get(topic)
             if carried is None or sender not in carried.peers:
@@ -167,19 +387,22 @@ class Retransmission:
                 carried.make_eager(sender)
             stream = carried.streams.get(stream_key(topic, publisher, incarnation))
             if stream is None or not stream.is_settled:
+                if message.number and stream is None:
+                    mark = StreamMark(publisher, incarnation, 0, 0, 0, -1, UNKNOWN, 0)
+                    marks.setdefault(topic, []).append(mark)
                 continue
-            if not is_slow and now - stream.heard < self._settings.window_age:
-                start = max(first, stream.first)
-                self._send_batch(ref, stream, start, min(last or stream.last, stream.last, start + each - 1))
+            if sender not in self._slow and now - stream.heard < self._settings.window_age:
+                recent, end = stream.recent, min(last or stream.known_to, stream.known_to)
+                sequence = first if first in recent else max(first, stream.first if first < stream.first else 0)
+                while sequence <= end and room > 0 and left > 0:
+                    publication = recent.get(sequence)
+                    sequence += 1
+                    if publication is not None:
+                        room -= len(publication.frame)
+                        self._out.send(ref, publication)
+                    left -= 1
             stream.told[sender] = stream.last
             marks.setdefault(topic, []).append(stream.mark_for(sender, now))
-        if ref is not None and marks:
-            self._out.send(ref, Announce(tuple((topic, tuple(named)) for topic, named in marks.items())))
-
-    def _send_batch(self, to: Ref, stream: Stream, first: int, last: int) -> None:
-        for sequence in range(first, last + 1):
-            publication = stream.recent.get(sequence)
-            if publication is None or self._room < 0:
-                return
-            self._room -= len(publication.frame)
-            self._out.send(to, publication)
+        if ref is not None and (marks or message.number):
+            answer = tuple((topic, tuple(named)) for topic, named in marks.items())
+            self._out.send(ref, Announce(answer, answers=message.number))

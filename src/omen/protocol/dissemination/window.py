@@ -5,14 +5,15 @@ Also the numbers of what the node publishes itself, and the table of all streams
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Set
 
 from omen.protocol.config import Dissemination
 from omen.protocol.context import Outbox
-from omen.protocol.events import Deliver, NodeId, Time, Timer, Topic
+from omen.protocol.events import Deliver, Gap, NodeId, Time, Timer, Topic, WindowCut
 from omen.protocol.messages.overlay import Ref
-from omen.protocol.messages.publications import Publication, StreamKey, StreamMark, read_key
+from omen.protocol.messages.publications import HOLES_AT_MOST, Publication, StreamKey, StreamMark, read_key
 
 OVERHEAD = 300
 """Bytes that keeping one publication costs beside its frame, measured."""
@@ -22,7 +23,10 @@ CHUNK = 4 << 10
 """A window asks for so many bytes more than it needs, so that it need not ask for each publication."""
 TOPICS_AT_MOST = 1 << 16
 """Topics on which a node goes on counting: a number used twice would be taken for a duplicate."""
+FORGOTTEN_AT_MOST = 1 << 16
+"""Streams whose publisher fell silent: how far they were stays known, so that what was missed meanwhile is told."""
 NOBODY = -1
+FAR = 1 << 62
 NEVER: Time = -(1 << 62)
 
 
@@ -44,6 +48,9 @@ class Numbering:
         self._silence = silence
         self._latest: dict[Topic, tuple[int, Time, int]] = {}
 
+    def last_at(self, topic: Topic) -> Time:
+        return self._latest.get(topic, (0, NEVER, 0))[1]
+
     def take(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
         """The next number, and whether it is the first of a run."""
         before, when, life = self._latest.get(topic, (0, 0, 0))
@@ -53,26 +60,75 @@ class Numbering:
         return before + 1, life != incarnation or now - when >= self._silence
 
 
-class Stream:
-    """What one life of a publisher says on one topic.
+class Hole:
+    """Sequences of a stream that are known of and have not come. `due`: when they are requested.
 
-    Everything up to `last` is settled: delivered, passed over or given up; of that, `first` to `last` is still kept in
-    `recent`. `early` came before what should come first. Nothing up to `silent_until` is delivered: it was there before
-    this node wanted the topic. `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so
-    the next in sequence can go straight through.
+    `by_mark`: a neighbour announced them, and the tree has not brought them.
+    """
+
+    __slots__ = ("by_mark", "due", "first", "last", "since")
+
+    def __init__(self, first: int, last: int, since: Time, due: Time, by_mark: bool) -> None:
+        self.first = first
+        self.last = last
+        self.since = since
+        self.due = due
+        self.by_mark = by_mark
+
+
+class Position:
+    """What a neighbour says it has of a stream: its mark, and when it came."""
+
+    __slots__ = ("at", "awaits", "first", "holes", "last", "top")
+
+    def __init__(self, mark: StreamMark, now: Time) -> None:
+        self.at = now
+        self.first = mark.first
+        self.last = mark.last
+        self.top = mark.top
+        self.holes = mark.holes
+        self.awaits = mark.awaits
+
+    def keeps_until(self, sequence: int) -> int:
+        """The end of what it keeps without a hole from this sequence on; smaller than the sequence if it does not."""
+        if self.first <= sequence <= self.last:
+            return self.last
+        if self.last < sequence <= self.top:
+            end = self.top
+            for first, last in self.holes:
+                if first <= sequence <= last:
+                    return sequence - 1
+                if first > sequence:
+                    end = min(end, first - 1)
+            return end
+        return sequence - 1
+
+    def next_kept(self, sequence: int) -> int:
+        """The lowest sequence from this one on that it keeps or may still get; far beyond all if there is none."""
+        candidate = max(sequence, self.awaits or self.first)
+        return candidate if candidate <= self.top or self.top < 0 else FAR
+
+
+class Stream:
+    """What one incarnation of a publisher publishes on one topic.
+
+    Everything up to `last` is settled: delivered, passed over or told as a gap; of that, `first` to `last` is kept.
+    `recent` holds all that is kept, what came ahead of a hole included; `top` is the highest sequence known of, and
+    `holes` what up to there has not come. Nothing up to `silent_until` is delivered: it was there before this node
+    wanted the topic. `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so the next
+    in sequence can go straight through; `top` is then behind, for nobody looks at it.
     """
 
     __slots__ = (
-        "asked_at",
-        "asked_from",
-        "asked_peer",
-        "attempts",
+        "ahead_bytes",
+        "backfill",
+        "backlog",
         "carried",
-        "early",
-        "early_bytes",
         "first",
+        "gap",
         "heard",
         "held",
+        "holes",
         "incarnation",
         "is_determined",
         "is_dirty",
@@ -83,17 +139,20 @@ class Stream:
         "marked_last",
         "marked_time",
         "opened",
+        "opened_at",
         "parent",
         "plain",
+        "progress_at",
         "publisher",
+        "questioned",
         "recent",
+        "requested_to",
         "rounds",
         "silent_until",
         "told",
         "told_at",
         "told_last",
-        "want",
-        "want_since",
+        "top",
     )
 
     def __init__(self, carried: TopicWindow, key: StreamKey, last: int, opened: int, now: Time) -> None:
@@ -103,18 +162,20 @@ class Stream:
         self.is_own = False
         self.is_determined = True
         self.opened = opened
+        self.opened_at: Time = NEVER
         self.first = last + 1
         self.last = last
+        self.top = last
+        self.holes: list[Hole] = []
+        self.ahead_bytes = 0
         self.silent_until = 0
         self.recent: dict[int, Publication] = {}
-        self.early: dict[int, Publication] = {}
-        self.early_bytes = 0
         self.plain = True
         self.heard = now
         self.parent: NodeId = NOBODY
         self.held = 0
-        # What neighbours said they have (first, last), and what they were told.
-        self.known: dict[NodeId, tuple[int, int]] = {}
+        # What neighbours said they have, and what they were told.
+        self.known: dict[NodeId, Position] = {}
         self.told: dict[NodeId, int] = {}
         self.told_last = -1
         self.told_at: Time = NEVER
@@ -123,45 +184,94 @@ class Stream:
         # Publications up to the mark were that old when a neighbour announced them.
         self.marked_last = 0
         self.marked_time: Time = now
-        # The hole: up to where, since when, and who was asked for it.
-        self.want = 0
-        self.want_since: Time = 0
-        self.attempts = 0
-        self.asked_peer: NodeId = NOBODY
-        self.asked_at: Time = 0
-        self.asked_from = 0
+        # Retransmission: up to where something was ever requested, when something last came, whom was asked when, the
+        # last gap told, and what is fetched of the time before this node began (from there on; 0: nothing).
+        self.requested_to = 0
+        self.progress_at: Time = NEVER
+        self.questioned: dict[NodeId, Time] = {}
+        self.gap = (0, -1)
+        self.backfill = 0
+        self.backlog: dict[int, Publication] = {}
 
     @property
     def is_settled(self) -> bool:
         """Whether others can go by this node: it knows where the stream begins, and has what was before its time."""
         return self.is_determined and self.last >= self.silent_until
 
-    def put_aside(self, publication: Publication) -> None:
-        """It came before its turn."""
-        self.early[publication.sequence] = publication
-        self.early_bytes += len(publication.frame)
-        self.plain = False
-
-    def take_early(self, sequence: int) -> Publication | None:
-        publication = self.early.pop(sequence, None)
-        if publication is not None:
-            self.early_bytes -= len(publication.frame)
-        return publication
+    @property
+    def known_to(self) -> int:
+        """The highest sequence this node knows of."""
+        return self.last if self.plain else max(self.top, self.last)
 
     def judge(self) -> None:
         """Whether the next in sequence can go straight through."""
-        self.plain = self.is_settled and not self.early and self.asked_peer == NOBODY
+        self.plain = self.is_settled and not self.holes and self.top <= self.last
+
+    def leave_fast_path(self) -> None:
+        if self.plain:
+            self.plain = False
+            self.top = self.last
+
+    def add_hole(self, upto: int, since: Time, due: Time, by_mark: bool) -> None:
+        """Sequences up to there are known of, and have not come."""
+        self.leave_fast_path()
+        self.holes.append(Hole(self.top + 1, upto, since, due, by_mark))
+        self.top = upto
+
+    def fill(self, sequence: int) -> None:
+        """It has come: the hole it was missing from becomes smaller, or two."""
+        holes = self.holes
+        place = bisect_right(holes, sequence, key=_first_of) - 1
+        if place < 0:
+            return
+        hole = holes[place]
+        if sequence > hole.last:
+            return
+        if hole.first == hole.last:
+            del holes[place]
+        elif sequence == hole.first:
+            hole.first += 1
+        elif sequence == hole.last:
+            hole.last -= 1
+        else:
+            holes.insert(place + 1, Hole(sequence + 1, hole.last, hole.since, hole.due, hole.by_mark))
+            hole.last = sequence - 1
+
+    def begin_at(self, first: int, now: Time) -> None:
+        """It is known now where the stream begins: what came ahead of that is put in its place."""
+        self.is_determined = True
+        self.first, self.last = first, first - 1
+        self.holes = []
+        self.top = self.last
+        self.plain = False
+        self.ahead_bytes = 0
+        for sequence in sorted(sequence for sequence in self.recent if sequence >= first):
+            if sequence > self.top + 1:
+                self.add_hole(sequence - 1, now, now, False)
+            self.top = sequence
+            self.ahead_bytes += len(self.recent[sequence].frame)
 
     def mark_for(self, peer: NodeId, now: Time) -> StreamMark:
         known = self.known.get(peer)
+        top = self.known_to
+        ranges: tuple[tuple[int, int], ...] = ()
+        if self.holes:
+            told = self.holes[:HOLES_AT_MOST]
+            ranges = tuple((hole.first, hole.last) for hole in told)
+            if len(self.holes) > len(told):
+                top = told[-1].last
         return StreamMark(
             self.publisher,
             self.incarnation,
             self.opened,
             self.first,
             self.last,
-            known[1] if known is not None else -1,
+            known.last if known is not None else -1,
             max(0, now - self.heard) // 1000,
+            top,
+            ranges,
+            self.backfill,
+            -1 if self.opened_at == NEVER else max(0, now - self.opened_at) // 1000,
         )
 
     def speak_from(self, settled: int) -> list[Publication]:
@@ -172,47 +282,81 @@ class Stream:
         return [self.recent[sequence] for sequence in numbers if sequence in self.recent]
 
     def clear(self) -> None:
-        """Forget what neighbours have, and what came too early: only what is settled and kept counts."""
+        """Forget what neighbours have, and all holes: only what is settled counts."""
         self.known.clear()
         self.told.clear()
-        self.early.clear()
-        self.early_bytes = 0
-        self.asked_peer = NOBODY
+        self.questioned.clear()
+        self.backlog.clear()
+        self.backfill = 0
+        self.holes = []
+        self.top = self.last
+        self.ahead_bytes = 0
         self.judge()
 
     def forget_peer(self, peer: NodeId) -> None:
         self.known.pop(peer, None)
         self.told.pop(peer, None)
-        if self.asked_peer == peer:
-            self.asked_at = 0
+        self.questioned.pop(peer, None)
+
+
+def make_delivery(stream: Stream, publication: Publication) -> Deliver:
+    return Deliver(
+        stream.carried.topic,
+        stream.publisher,
+        stream.incarnation,
+        publication.sequence,
+        publication.payload,
+        publication.fields,
+    )
+
+
+def _first_of(hole: Hole) -> int:
+    return hole.first
 
 
 class WindowBudget:
-    """The bytes that are `left` for the windows of all topics of a node together. Windows are given some at a time."""
+    """The bytes that are `left` for the windows of all topics of a node together. Windows are given some at a time.
 
-    __slots__ = ("_most", "_topics", "left")
+    `cuts`: how often a window came to cover less than the time a repair takes.
+    """
 
-    def __init__(self, most: int, topics: Mapping[Topic, TopicWindow]) -> None:
-        self.left = self._most = most
+    __slots__ = ("_most", "_out", "_repair_time", "_topics", "cuts", "left")
+
+    def __init__(self, settings: Dissemination, out: Outbox, topics: Mapping[Topic, TopicWindow]) -> None:
+        self.left = self._most = settings.total_window_bytes
+        self._repair_time = settings.repair_time
+        self._out = out
         self._topics = topics
+        self.cuts = 0
+
+    @property
+    def reserve(self) -> int:
+        """What is kept free, so that room is made seldom."""
+        return self._most // 32
 
     def make(self) -> None:
         """The largest window gives way, its oldest publications first: more of them than needed, to do this seldom."""
-        while self.left < self._most // 32:
+        while self.left < self.reserve:
             largest = max(self._topics.values(), key=lambda carried: carried.size)
             if len(largest.times) < 2:
                 return
             largest.shrink_to(largest.size - largest.size // 16)
+            span = largest.times[-1] - largest.times[0]
+            if span < self._repair_time and not largest.is_cut:
+                largest.is_cut = True
+                self.cuts += 1
+                self._out.notify(WindowCut(largest.topic, span, largest.size))
 
 
 class TopicWindow:
     """One topic. `peers`: the neighbours that want it too. `eager`: those on the tree; the others hear announcements.
 
     `linked_at`: when this node was linked in the topic; None while it waits for that. `limit`: what the window may hold
-    in bytes before it has to ask for room.
+    in bytes before it has to ask for room. `company_since`, `linked_last`, `lost_at`: since when there is a neighbour,
+    when the last one came and when one was last lost.
     """
 
-    def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool, room: WindowBudget) -> None:
+    def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool, windows: Windows) -> None:
         self.topic = topic
         self.is_wanted = is_wanted
         self.replays = False
@@ -231,18 +375,28 @@ class TopicWindow:
         self.limit = 0
         self.pruned_at: dict[NodeId, Time] = {}
         self.held = 0
+        self.is_cut = False
+        self.is_compared = False
+        self.company_since: Time = NEVER
+        self.linked_last: Time = NEVER
+        self.lost_at: Time = NEVER
         self._config = config
-        self._room = room
+        self._windows = windows
+        self._room = windows.budget
         self._pace: Stream | None = None
         self._pace_until: Time = -1
 
-    def add_peer(self, ref: Ref) -> None:
+    def add_peer(self, ref: Ref, now: Time) -> None:
         """A link for this topic: on the tree until it proves to be one too many."""
+        if not self.peers:
+            self.company_since = now
+        self.linked_last = now
         self.peers[ref.id] = ref
         self.make_eager(ref.id)
 
-    def drop_peer(self, peer: NodeId) -> None:
+    def drop_peer(self, peer: NodeId, now: Time) -> None:
         if self.peers.pop(peer, None) is not None:
+            self.lost_at = now
             self.make_lazy(peer)
             self.pruned_at.pop(peer, None)
             for stream in self.streams.values():
@@ -264,6 +418,7 @@ class TopicWindow:
             return (stream.is_own, stream in missing, stream.is_dirty, stream.heard, stream.key)
 
         stream = min(self.streams.values(), key=order)
+        self._windows.end_holes(stream)
         del self.streams[stream.key]
         stream.clear()
         if stream.is_determined:
@@ -291,18 +446,31 @@ class TopicWindow:
         self.numbers.append(publication.sequence)
         self.times.append(time)
         self.size += len(publication.frame) + OVERHEAD
-        if self.size > self.limit or len(self.times) > self._config.window_count:
+        if self.size > self.limit:
             self.make_room()
 
+    def keep_older(self, stream: Stream, publication: Publication) -> bool:
+        """Into the window as its oldest, if nothing newer has to leave for it; whether it is kept."""
+        size = len(publication.frame) + OVERHEAD
+        if self._room.left < size + self._room.reserve:
+            return False
+        stream.recent[publication.sequence] = publication
+        stream.first = publication.sequence
+        self.owners.appendleft(stream)
+        self.numbers.appendleft(publication.sequence)
+        self.times.appendleft(min(self.times[0], stream.marked_time) if self.times else stream.marked_time)
+        self.size += size
+        if self.size > self.limit:
+            self._set_limit(self.size)
+        return True
+
     def make_room(self) -> None:
-        """Within the limits of this topic, and of all together."""
-        config, times = self._config, self.times
-        while len(times) > 1 and (self.size > config.window_bytes or len(times) > config.window_count):
-            self._drop_oldest()
-        if self.size > self.limit or self.limit > config.window_bytes:
-            self._set_limit(max(self.size, min(self.size + CHUNK, config.window_bytes)))
+        """Within the bytes of all topics together."""
+        self._set_limit(self.size + CHUNK)
+        if self._room.left < 0:
+            self._room.make()
             if self._room.left < 0:
-                self._room.make()
+                self._set_limit(self.size)
 
     def shrink_to(self, size: int) -> None:
         """The oldest go; the newest stays however large it is."""
@@ -320,10 +488,14 @@ class TopicWindow:
         while self.times and self.times[0] <= oldest:
             self._drop_oldest()
         self._set_limit(self.size)
+        if self.is_cut and (not self.times or self.times[-1] - self.times[0] > 2 * self._config.repair_time):
+            self.is_cut = False
 
     def _drop_oldest(self) -> None:
-        stream, sequence = self.owners.popleft(), self.numbers.popleft()
-        self.times.popleft()
+        stream, sequence = self.owners[0], self.numbers[0]
+        if sequence > stream.last:
+            self._windows.end_holes(stream, sequence)
+        del self.owners[0], self.numbers[0], self.times[0]
         self.size -= len(stream.recent.pop(sequence).frame) + OVERHEAD
         if sequence >= stream.first:
             stream.first = sequence + 1
@@ -334,7 +506,7 @@ class Windows:
 
     `missing`: the streams with a hole. `changed`: those in which some neighbour may not be as far as this node, or not
     know how far it is. `waiting`: the topics in which this node is still to be linked. `evictions`: how often a stream
-    made way for another, because its topic had too many.
+    made way for another, because its topic had too many. `gaps`: told; `late`: publications that came after their gap.
     """
 
     def __init__(self, settings: Dissemination, out: Outbox) -> None:
@@ -342,11 +514,15 @@ class Windows:
         self._out = out
         self.topics: dict[Topic, TopicWindow] = {}
         self.streams: dict[StreamKey, Stream] = {}
-        self.budget = WindowBudget(settings.total_window_bytes, self.topics)
+        self.budget = WindowBudget(settings, out, self.topics)
         self.missing: dict[Stream, None] = {}
         self.changed: list[Stream] = []
         self.waiting: Set[Topic] = frozenset()
+        self.backfilling: dict[Stream, None] = {}
         self.evictions = 0
+        self.gaps = 0
+        self.late = 0
+        self._forgotten: dict[StreamKey, int] = {}
         self._retired: dict[StreamKey, tuple[int, Time]] = {}
         self._is_sweeping = False
 
@@ -358,17 +534,23 @@ class Windows:
         """How far this stream was delivered when the topic was carried last."""
         return self._retired.get(key, (0, 0))[0]
 
+    def forgotten_at(self, key: StreamKey) -> int:
+        """How far this stream was when its publisher had been silent for long; 0: not known."""
+        return self._forgotten.get(key, 0)
+
     def open_stream(self, carried: TopicWindow, key: StreamKey, last: int, opened: int, heard: Time) -> Stream:
         """A publisher to keep track of, from `last` on; one that had to make way goes on where it was."""
         stream = carried.evicted.pop(key, None)
         if stream is None:
             stream = Stream(carried, key, last, opened, heard)
             stream.silent_until = self.settled_before(key)
+        self._forgotten.pop(key, None)
         if len(carried.streams) >= self._settings.streams:
             self.evictions += 1
             evicted = carried.evict(self.missing.keys())
             del self.streams[evicted.key]
             self.missing.pop(evicted, None)
+            self.backfilling.pop(evicted, None)
         self.streams[key] = carried.streams[key] = stream
         if not self._is_sweeping:
             self._is_sweeping = True
@@ -381,6 +563,8 @@ class Windows:
         self.budget.left += carried.limit
         for stream in (*carried.streams.values(), *carried.evicted.values()):
             self.streams.pop(stream.key, None)
+            self.missing.pop(stream, None)
+            self.backfilling.pop(stream, None)
             self._retired[stream.key] = (stream.last, stream.heard)
         carried.streams.clear()
         return carried
@@ -399,34 +583,64 @@ class Windows:
             self._out.set_timer(ROUND, self._settings.announce_period)
 
     def settle(self, stream: Stream, now: Time) -> None:
-        """Deliver and keep whatever is next in sequence by now."""
+        """Deliver whatever is next in sequence by now."""
         if not stream.is_determined:
             return
-        carried = stream.carried
-        moved = False
-        while (publication := stream.take_early(stream.last + 1)) is not None:
-            moved = True
+        carried, recent = stream.carried, stream.recent
+        is_wanted, silent_until, begun = carried.is_wanted, stream.silent_until, stream.last
+        while (publication := recent.get(stream.last + 1)) is not None:
             stream.last = sequence = publication.sequence
+            stream.ahead_bytes -= len(publication.frame)
             if publication.is_opening:
                 stream.opened = sequence
-            is_new = sequence > stream.marked_last
-            carried.keep(stream, publication, now if is_new else stream.marked_time)
-            stream.heard = max(stream.heard, now if is_new else stream.marked_time)
-            if carried.is_wanted and sequence > stream.silent_until:
-                delivery = Deliver(carried.topic, stream.publisher, stream.incarnation, sequence, publication.payload)
-                self._out.put(delivery)
-        if moved:
+                stream.opened_at = now
+            if is_wanted and sequence > silent_until:
+                self._out.put(make_delivery(stream, publication))
+        if stream.last > begun:
             self.touch(stream)
+        if not stream.holes:
+            self.missing.pop(stream, None)
         stream.judge()
+
+    def end_hole(self, stream: Stream, upto: int, now: Time) -> None:
+        """What is missing in front, up to there, will not come: tell a gap, and go on behind it."""
+        hole = stream.holes[0]
+        carried = stream.carried
+        first, last = max(hole.first, stream.silent_until + 1), upto
+        if first <= last:
+            self.gaps += 1
+            stream.gap = (first, last)
+            if carried.is_wanted:
+                self._out.put(Gap(carried.topic, stream.publisher, stream.incarnation, first, last))
+        if upto >= hole.last:
+            del stream.holes[0]
+        else:
+            hole.first = upto + 1
+        stream.last, stream.first = upto, upto + 1
+        self.touch(stream)
+        self.settle(stream, now)
+
+    def end_holes(self, stream: Stream, upto: int = FAR) -> None:
+        """There is no room for what waits behind the holes of a stream: all in front of there end now."""
+        if not stream.is_determined and stream.recent:
+            stream.begin_at(min(stream.recent) if self.is_fresh(stream.carried) else 1, stream.heard)
+            self.settle(stream, stream.heard)
+        while stream.holes and stream.holes[0].first <= upto:
+            self.end_hole(stream, stream.holes[0].last, stream.heard)
 
     def sweep(self, now: Time) -> None:
         """Let go of what is old, and of publishers that have been silent for twice as long as windows last."""
-        oldest = now - 2 * self._settings.window_age
+        oldest = now - self._settings.memory
         for carried in self.topics.values():
             carried.expire(now)
             carried.evicted = {key: stream for key, stream in carried.evicted.items() if stream.heard > oldest}
-        for stream in [stream for stream in self.streams.values() if stream.heard <= oldest and not stream.early]:
+        for stream in [stream for stream in self.streams.values() if stream.heard <= oldest and not stream.holes]:
             del self.streams[stream.key], stream.carried.streams[stream.key]
+            self.backfilling.pop(stream, None)
+            if not stream.is_own:
+                self._forgotten[stream.key] = stream.last
+        while len(self._forgotten) > FORGOTTEN_AT_MOST:
+            del self._forgotten[next(iter(self._forgotten))]
         self._retired = {key: entry for key, entry in self._retired.items() if entry[1] > oldest}
         self._is_sweeping = bool(self.streams or self._retired)
         self.set_sweep_timer()

@@ -15,17 +15,23 @@ from omen.protocol.events import NodeId, Topic
 from omen.protocol.messages.base import Incarnation, Place
 from omen.protocol.messages.overlay import Message
 
-PLAIN, OPENING = 1, 2
-"""The first byte of a publication: the first of a run, or any other."""
+PLAIN, OPENING, FIELDS = 1, 2, 4
+"""The first byte of a publication: the first of a run, or any other; with `FIELDS` added, a block of fields follows."""
+KINDS = frozenset({PLAIN, OPENING, PLAIN | FIELDS, OPENING | FIELDS})
 
 _HEADER = struct.Struct(">B20sQ")
 _KEY = struct.Struct(">QQI")
+_BLOCK = struct.Struct(">H")
 HEADER_BYTES = _HEADER.size
 HIGHEST_SEQUENCE = 1 << 62
 """Far from where the next one would no longer fit into the wire form: what nobody can say, nobody may claim."""
 
 Sequence = Annotated[int, msgspec.Meta(ge=0, le=HIGHEST_SEQUENCE)]
 Known = Annotated[int, msgspec.Meta(ge=-1, le=HIGHEST_SEQUENCE)]
+
+HOLES_AT_MOST = 16
+"""Told in one mark; of a stream with more, only what is in front of the rest is told."""
+Ranges = Annotated[tuple[tuple[Sequence, Sequence], ...], msgspec.Meta(max_length=4 * HOLES_AT_MOST)]
 
 StreamKey = bytes
 """Topic, publisher and incarnation as they stand in the frame: one look-up finds the stream."""
@@ -61,23 +67,93 @@ class Publication(Message, frozen=True, gc=False):
 
     @property
     def payload(self) -> bytes:
-        return self.frame[HEADER_BYTES:]
+        if self.frame[0] < FIELDS:
+            return self.frame[HEADER_BYTES:]
+        return self.frame[_block_end(self.frame) :]
+
+    @property
+    def fields(self) -> bytes:
+        """The block of fields as it came; empty: there is none."""
+        if self.frame[0] < FIELDS:
+            return b""
+        return self.frame[HEADER_BYTES + _BLOCK.size : _block_end(self.frame)]
 
     @property
     def is_opening(self) -> bool:
         """Whether nobody keeps anything of the stream that came before this one."""
-        return self.frame[0] == OPENING
+        return self.frame[0] & OPENING != 0
 
 
-def make_publication(key: StreamKey, sequence: int, payload: bytes, opening: bool) -> Publication:
-    header = _HEADER.pack(OPENING if opening else PLAIN, key, sequence)
-    return Publication(key, sequence, header + payload)
+def _block_end(frame: bytes) -> int:
+    length: int = _BLOCK.unpack_from(frame, HEADER_BYTES)[0]
+    return HEADER_BYTES + _BLOCK.size + length
+
+
+def make_publication(key: StreamKey, sequence: int, payload: bytes, opening: bool, fields: bytes = b"") -> Publication:
+    kind = OPENING if opening else PLAIN
+    if fields:
+        header = _HEADER.pack(kind | FIELDS, key, sequence)
+        return Publication(key, sequence, b"".join((header, _BLOCK.pack(len(fields)), fields, payload)))
+    return Publication(key, sequence, _HEADER.pack(kind, key, sequence) + payload)
 
 
 def parse_publication(frame: bytes) -> Publication:
-    """The publication in a frame whose first byte says it is one; struct.error where the header is cut off."""
-    _, key, sequence = _HEADER.unpack_from(frame)
+    """The publication in a frame whose first byte says it is one; struct.error where header or fields are cut off."""
+    kind, key, sequence = _HEADER.unpack_from(frame)
+    if kind >= FIELDS and _block_end(frame) > len(frame):
+        raise struct.error("a publication is cut off in its fields")
     return Publication(key, sequence, frame)
+
+
+def without_fields(frame: bytes) -> bytes:
+    """The frame for a node of version 0.1, which does not know fields: header and payload."""
+    if frame[0] < FIELDS:
+        return frame
+    return b"".join((bytes((frame[0] - FIELDS,)), frame[1:HEADER_BYTES], frame[_block_end(frame) :]))
+
+
+FIELDS_BYTES_AT_MOST = (1 << 16) - 1
+HEADERS, TIMESTAMP, EXPIRY, REPLY_TO, CONTENT_TYPE, SIGNATURE = range(1, 7)
+"""The numbers of the fields. A number that is not known is passed on and not looked at."""
+
+
+class Fields(msgspec.Struct, frozen=True, kw_only=True):
+    """What may go with a payload. `timestamp`, `expiry`: milliseconds since 1970, by the publisher's clock."""
+
+    headers: dict[str, str] = {}
+    timestamp: int | None = None
+    expiry: int | None = None
+    reply_to: str | None = None
+    content_type: str | None = None
+    signature: bytes | None = None
+
+
+_NAMES = {
+    HEADERS: "headers",
+    TIMESTAMP: "timestamp",
+    EXPIRY: "expiry",
+    REPLY_TO: "reply_to",
+    CONTENT_TYPE: "content_type",
+    SIGNATURE: "signature",
+}
+_block_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(dict[int, msgspec.Raw])
+NO_FIELDS = Fields()
+
+
+def write_fields(fields: Fields) -> bytes:
+    """The block of fields: a msgpack map by number. Empty where no field is given."""
+    values = {number: getattr(fields, name) for number, name in _NAMES.items()}
+    given = {number: value for number, value in values.items() if value is not None and value != {}}
+    return msgspec.msgpack.encode(given) if given else b""
+
+
+def read_fields(block: bytes) -> Fields:
+    """The fields in a block; MsgspecError where there are none."""
+    if not block:
+        return NO_FIELDS
+    raw = _block_decoder.decode(block)
+    known = {_NAMES[number]: msgspec.msgpack.decode(value) for number, value in raw.items() if number in _NAMES}
+    return msgspec.convert(known, Fields)
 
 
 class StreamMark(msgspec.Struct, frozen=True, array_like=True):
@@ -85,6 +161,10 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
 
     `opened`: where the present run began. `yours`: how far the addressee is, as the sender knows (-1: does not know).
     `idle`: milliseconds since the newest publication came.
+
+    Added later, skipped by nodes of version 0.1: `top`, the highest sequence known of; `holes`, what up to there is
+    awaited, everything else behind `last` is kept too; `awaits`, from where on what is older than `first` is awaited
+    (0: it is not); `since`, milliseconds since the run began. -1: the sender does not say.
     """
 
     publisher: Place
@@ -94,20 +174,34 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
     last: Sequence
     yours: Known
     idle: Sequence
+    top: Known = -1
+    holes: Ranges = ()
+    awaits: Sequence = 0
+    since: Known = -1
 
 
 class Announce(Message, frozen=True, array_like=True, tag=1):
-    """How far the sender is, for each topic in the streams named. `compare`: these are all, and say the same."""
+    """How far the sender is, for each topic in the streams named. `compare`: these are all, and say the same.
+
+    Added later: `answers`, the number of the request that this ends (0: none); `room`, how many bytes can still be
+    taken, by topic.
+    """
 
     topics: tuple[tuple[Place, tuple[StreamMark, ...]], ...]
     compare: bool = False
+    answers: Place = 0
+    room: tuple[tuple[Place, Sequence], ...] = ()
 
 
 class RetransmissionRequest(Message, frozen=True, array_like=True, tag=2):
-    """Send these (topic, publisher, incarnation, first, last; last 0: up to the newest). `graft`: and what follows."""
+    """Send these (topic, publisher, incarnation, first, last; last 0: up to the newest). `graft`: and what follows.
+
+    `number`: repeated in the answer.
+    """
 
     wants: tuple[tuple[Place, Place, Incarnation, Sequence, Sequence], ...]
     graft: bool = False
+    number: Place = 0
 
 
 class Prune(Message, frozen=True, array_like=True, tag=3):

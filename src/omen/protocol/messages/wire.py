@@ -3,6 +3,7 @@
     0  any other message      msgpack (messages.encode)
     1  a publication          topic u64, publisher u64, incarnation u32, sequence u64, big endian; then the payload
     2  the first of a run     the same
+    5, 6  the same two, with a block of fields between sequence and payload: length u16, then a msgpack map by number
     3  announce, pull, prune, graft   msgpack
 
 The length in front of a frame is the driver's.
@@ -10,6 +11,7 @@ The length in front of a frame is the driver's.
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import msgspec
@@ -18,8 +20,7 @@ from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.overlay import Message
 from omen.protocol.messages.publications import (
     HEADER_BYTES,
-    OPENING,
-    PLAIN,
+    KINDS,
     Announce,
     Graft,
     Prune,
@@ -44,10 +45,13 @@ def encode(message: Message) -> bytes:
 def decode(data: bytes | memoryview) -> Any:
     """The message in these bytes; raises msgspec.MsgspecError where there is none."""
     kind = data[0] if len(data) else -1
-    if kind in (PLAIN, OPENING):
+    if kind in KINDS:
         if len(data) < HEADER_BYTES:
             raise msgspec.DecodeError("a publication is cut off in its header")
-        return parse_publication(data if type(data) is bytes else bytes(data))
+        try:
+            return parse_publication(data if type(data) is bytes else bytes(data))
+        except struct.error as error:
+            raise msgspec.DecodeError(str(error)) from None
     if kind == OTHER:
         return messages.decode(bytes(data[1:]))
     if kind == CONTROL:

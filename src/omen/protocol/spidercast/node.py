@@ -13,6 +13,7 @@ from omen.protocol.events import (
     Input,
     Left,
     LinkReady,
+    LinkRoom,
     LinkSlow,
     NodeId,
     Output,
@@ -260,7 +261,7 @@ class SpiderNode:
             case Depart():
                 self._depart()
                 return self._out.take()
-            case Publish() | Replay() | LinkSlow() | LinkReady():
+            case Publish() | Replay() | LinkSlow() | LinkReady() | LinkRoom():
                 pass  # it makes overlays, and carries no publications
             case _:
                 assert_never(event)

@@ -12,7 +12,20 @@ from omen.protocol.config import Config
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.plumtree import Dissemination
-from omen.protocol.events import MILLISECOND, Deliver, Gap, Held, Multicast, NodeId, Output, Send, SetTimer, Topic
+from omen.protocol.events import (
+    MILLISECOND,
+    Deliver,
+    Gap,
+    Held,
+    Multicast,
+    NodeId,
+    Notify,
+    Output,
+    Send,
+    SetTimer,
+    Topic,
+    WindowCut,
+)
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Publication
 from omen.protocol.messages.wire import decode, encode
@@ -35,6 +48,7 @@ class Neighbourhood:
         self.waiting: set[NodeId] = set()
         self.given: dict[NodeId, list[Deliver | Gap]] = {}
         self.held: dict[NodeId, list[Held]] = {}
+        self.cuts: dict[NodeId, list[WindowCut]] = {}
         self.sent: Counter[type] = Counter()
         self.over: Counter[tuple[NodeId, NodeId]] = Counter()
         self.drops: Callable[[NodeId, NodeId, Any], bool] = lambda sender, to, message: False
@@ -140,6 +154,8 @@ class Neighbourhood:
                     self._later(delay, node, part, ("timer", key, self._count))
                 case Deliver() | Gap():
                     self.given[node].append(output)
+                case Notify(WindowCut() as cut):
+                    self.cuts.setdefault(node, []).append(cut)
                 case Held():
                     self.held[node].append(output)
                 case _:

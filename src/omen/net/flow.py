@@ -1,0 +1,82 @@
+"""How publications flow through a node: waiting for room before one is published, draining, streams that stall."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from omen.errors import InvalidInput
+from omen.protocol.messages.publications import FIELDS_BYTES_AT_MOST, Fields, write_fields
+
+if TYPE_CHECKING:
+    from omen.net.broker import Broker
+    from omen.net.driver import Driver
+
+POLL_S = 0.005
+STALLED_S = 2.0
+"""A stream that waits for a hole for longer is stalled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """A stream that waits for a hole: so many publications behind what is known of, for so many seconds."""
+
+    topic: str
+    publisher: str
+    incarnation: int
+    behind: int
+    seconds: float
+
+
+def stalled_streams(broker: Broker) -> list[Stalled]:
+    """Streams of subscribed topics that have waited for longer than `STALLED_S`, the longest first."""
+    driver = broker.driver
+    if driver is None or driver.core is None:
+        return []
+    found = [
+        Stalled(
+            broker.names[topic],
+            driver.peers.label_of(publisher),
+            incarnation,
+            state.known - state.settled,
+            state.waits / 1e6,
+        )
+        for (topic, publisher, incarnation), state in driver.core.streams().items()
+        if topic in broker.subscribed_keys and state.waits >= STALLED_S * 1e6
+    ]
+    return sorted(found, key=lambda stream: -stream.seconds)
+
+
+def fields_of(headers: Mapping[str, str] | None) -> bytes:
+    """The block of fields for these headers. InvalidInput: they are not text, or too much."""
+    if not headers:
+        return b""
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidInput(f"headers must be text, not {name!r}: {value!r}")
+    fields = write_fields(Fields(headers=dict(headers)))
+    if len(fields) > FIELDS_BYTES_AT_MOST:
+        raise InvalidInput(f"headers of {len(fields)} bytes: at most {FIELDS_BYTES_AT_MOST} are taken")
+    return fields
+
+
+async def wait_for_room(driver: Driver, key: int, size: int, patience_s: float) -> None:
+    """Backpressure: until everybody on the topic can take so many bytes more, but no longer than this."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + patience_s
+    while driver.core is not None and driver.core.room(key, driver.now()) < size and loop.time() < deadline:
+        await asyncio.sleep(POLL_S)
+
+
+async def wait_until_held(driver: Driver, timeout_s: float) -> int:
+    """Until neighbours hold all that was accepted; how many publications they do not when the time is over."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_s
+    while driver.core is not None and not driver.core.stopped:
+        left = driver.core.unheld()
+        if not left or loop.time() >= deadline:
+            return left
+        await asyncio.sleep(POLL_S)
+    return 0

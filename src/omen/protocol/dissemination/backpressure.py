@@ -1,0 +1,96 @@
+"""Backpressure: how many bytes a topic can still take, told upstream hop by hop; only `publish` waits for it.
+
+The driver says how much room the queue of each link has. A node tells each neighbour on the tree of a topic the
+smallest of what its other links have room for and of what the neighbours behind them said. Nobody stops reading or
+forwarding because of it: on a cyclic overlay that would be a deadlock. A slow consumer is left out, and so is what was
+said longer ago than `MEMORY`.
+"""
+
+from __future__ import annotations
+
+from omen.protocol.config import Dissemination as Settings
+from omen.protocol.context import Outbox
+from omen.protocol.dissemination.window import NEVER, Stream, TopicWindow, Windows
+from omen.protocol.events import SECOND, NodeId, Time, Topic
+from omen.protocol.messages.publications import Announce
+
+PLENTY = 1 << 40
+"""Nobody has said otherwise."""
+MEMORY = SECOND
+STEP = 2
+"""A value is told again when it has changed by this factor, or is remembered no longer."""
+
+
+class Backpressure:
+    """`rooms`: what the queue of each link can still take, where that is not plenty."""
+
+    def __init__(self, settings: Settings, out: Outbox, windows: Windows, slow: set[NodeId]) -> None:
+        self._settings = settings
+        self._out = out
+        self._windows = windows
+        self._slow = slow
+        self._rooms: dict[NodeId, int] = {}
+        self._heard: dict[tuple[Topic, NodeId], tuple[int, Time]] = {}
+        self._told: dict[tuple[Topic, NodeId], tuple[int, Time]] = {}
+
+    def room(self, carried: TopicWindow, now: Time, besides: NodeId | None = None) -> int:
+        """The smallest value of this topic, one neighbour's own left out."""
+        least = PLENTY
+        if not self._rooms and not self._heard:
+            return least
+        for peer in carried.eager:
+            if peer != besides and peer not in self._slow:
+                value, at = self._heard.get((carried.topic, peer), (PLENTY, NEVER))
+                least = min(least, self._rooms.get(peer, PLENTY), value if now - at < MEMORY else PLENTY)
+        return least
+
+    def room_to_publish(self, carried: TopicWindow, own: Stream | None, now: Time) -> int:
+        """The same, and no more than the neighbours' windows cover of what they have not acknowledged."""
+        least = self.room(carried, now)
+        if own is not None and carried.eager and own.last > own.held:
+            newest = own.recent.get(own.last)
+            size = len(newest.frame) if newest is not None else 0
+            unacknowledged = (own.last - max(own.held, own.first - 1)) * size
+            least = min(least, max(0, self._settings.total_window_bytes // 2 - unacknowledged))
+        return least
+
+    def on_room(self, peer: NodeId, room: int, now: Time) -> None:
+        """The driver: so much can be queued for this peer."""
+        if room >= PLENTY:
+            self._rooms.pop(peer, None)
+        else:
+            self._rooms[peer] = room
+        for carried in self._windows.topics.values():
+            if peer in carried.eager:
+                self._tell(carried, peer, now)
+
+    def hear(self, sender: NodeId, rooms: tuple[tuple[Topic, int], ...], now: Time) -> None:
+        """A neighbour: so much can be taken behind it."""
+        for topic, room in rooms:
+            carried = self._windows.topics.get(topic)
+            if carried is not None and sender in carried.peers:
+                if room >= PLENTY:
+                    self._heard.pop((topic, sender), None)
+                else:
+                    self._heard[topic, sender] = (room, now)
+                self._tell(carried, sender, now)
+
+    def forget_peer(self, peer: NodeId) -> None:
+        self._rooms.pop(peer, None)
+        for table in (self._heard, self._told):
+            for key in [key for key in table if key[1] == peer]:
+                del table[key]
+
+    def _tell(self, carried: TopicWindow, cause: NodeId, now: Time) -> None:
+        """Everybody on the tree but the one it comes from, where the value is another one by much."""
+        for peer in sorted(carried.eager):
+            if peer == cause or peer in self._slow:
+                continue
+            value = self.room(carried, now, besides=peer)
+            told, at = self._told.get((carried.topic, peer), (PLENTY, NEVER))
+            if told <= value * STEP and value <= told * STEP and (value >= PLENTY or now - at < MEMORY // 2):
+                continue
+            if value >= PLENTY and told >= PLENTY:
+                continue
+            self._told[carried.topic, peer] = (value, now)
+            self._out.send(carried.peers[peer], Announce((), room=((carried.topic, value),)))
