@@ -232,18 +232,24 @@ class Broker(FormerNames):
         topic = output.topic
         if topic in self.subscribed_keys:
             publisher, sequence = output.publisher, output.sequence
-            name = self._running().peers.label_of(publisher) if publisher != self.node else self.name
+            name = self._label(publisher)
             message = Message(
                 self.names[topic], output.payload, name, output.incarnation, sequence, output.fields, publisher
             )
             self.delivered += self.inbox.put(message)
+
+    def _label(self, node: int) -> str:
+        """The name of a node, where it was ever a peer here, else its place."""
+        if node == self.node or self.driver is None:
+            return self.name
+        return self.driver.peers.label_of(node)
 
     def _hear(self, output: ForApplication) -> None:
         """What else the core has for the application."""
         match output:
             case events.Gap(topic, publisher, incarnation, first, last):
                 if topic in self.subscribed_keys:
-                    name = self._running().peers.label_of(publisher)
+                    name = self._label(publisher)
                     self.inbox.put_gap(Gap(self.names[topic], name, incarnation, first, last, WINDOW, publisher))
             case events.Held(topic, sequence):
                 self._held[topic] = sequence
@@ -404,7 +410,8 @@ class Broker(FormerNames):
         core, left = self.driver.core, 0
         if core is not None and not core.stopped:
             deadline = asyncio.get_running_loop().time() + self.config.limits.leave_timeout_s
-            left = await self.drain() if self.is_joined else 0
+            self._is_draining = True
+            left = await wait_until_held(self.driver, self.config.limits.leave_timeout_s) if self.is_joined else 0
             self.driver.feed(events.Depart())
             while not self._has_left and asyncio.get_running_loop().time() < deadline:
                 await self._wait_for_news(POLL_S)
