@@ -26,6 +26,7 @@ from omen.net.inbox import Message
 from omen.net.settings import NodeConfig
 
 TOPIC = "busy"
+ENDLESS = 1 << 40
 CASES = ("kill", "join", "restart", "burst", "publisher")
 
 
@@ -215,7 +216,7 @@ def run_case(case: str, rate: float, payload: int, seconds: float = 6.0, count: 
     names = ["n1", "n2", "n3", "n4", "n5"] if case != "join" else ["n1", "n2"]
     if case == "burst":
         names.append("n6")
-    total = count or int(rate * seconds)
+    total = count or ENDLESS
     verdict = Verdict(case, rate, payload)
     try:
         fleet.start(*names)
@@ -223,7 +224,6 @@ def run_case(case: str, rate: float, payload: int, seconds: float = 6.0, count: 
         publishers = ["n1"] if case != "publisher" else ["n1", "n2"]
         for name in publishers:
             fleet.tell(name, "rate", rate / len(publishers), payload, total // len(publishers))
-        begun = time.monotonic()
         time.sleep(seconds / 3 if rate else 0.1)
         joined = []
         if case in ("kill", "restart"):
@@ -233,9 +233,10 @@ def run_case(case: str, rate: float, payload: int, seconds: float = 6.0, count: 
         if case in ("join", "restart"):
             fleet.start("n3")
             joined.append("n3")
-        if rate:
-            time.sleep(max(0.0, begun + seconds - time.monotonic()))
-        _settle(fleet, verdict, total if case != "publisher" else total // 2)
+        if total == ENDLESS:
+            time.sleep(seconds * 2 / 3)
+            total = fleet.ask("n1", "stop")
+        _settle(fleet, verdict, total)
         _judge(fleet, verdict, joined)
     finally:
         fleet.close()
