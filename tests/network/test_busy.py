@@ -89,31 +89,35 @@ def test_a_subscriber_that_stands_still_is_told_what_it_missed() -> None:
     )
 
     async def test() -> None:
-        async with asyncio.timeout(90), Broker(replace(config("ann"), protocol=quick)) as ann:
-            async with Broker(replace(config("bob", (ann.address,)), protocol=quick)) as bob:
-                assert bob.driver is not None and ann.driver is not None
-                for _ in range(10):
-                    await ann.publish("tea", b"heard")
-                await asyncio.sleep(0.5)
-                real = bob.driver.on_peer_frames
-                bob.driver.on_peer_frames = (  # type: ignore[method-assign]
-                    lambda node, data, connection: real(node, [body for body in data if body[0] in (0,)], connection)
-                )
-                for _ in range(10):
-                    await ann.publish("tea", b"missed")
-                await asyncio.sleep(5)
-                bob.driver.on_peer_frames = real  # type: ignore[method-assign]
-                for _ in range(5):
-                    await ann.publish("tea", b"heard again")
-                got: list[int] = []
-                async for item in bob.messages():
-                    if isinstance(item, Gap):
-                        got += [-sequence for sequence in range(item.first, item.last + 1)]
-                    else:
-                        got.append(item.sequence)
-                    if got[-1] == 25:
-                        break
-                assert got == [*range(1, 11), *range(-11, -21, -1), *range(21, 26)]
+        ann_config, plain = replace(config("ann"), protocol=quick), replace(config("bob"), protocol=quick)
+        async with (
+            asyncio.timeout(90),
+            Broker(ann_config) as ann,
+            Broker(replace(plain, join=(ann.address,))) as bob,
+        ):
+            assert bob.driver is not None and ann.driver is not None
+            for _ in range(10):
+                await ann.publish("tea", b"heard")
+            await asyncio.sleep(0.5)
+            real = bob.driver.on_peer_frames
+            bob.driver.on_peer_frames = (  # type: ignore[method-assign]
+                lambda node, data, connection: real(node, [body for body in data if body[0] in (0,)], connection)
+            )
+            for _ in range(10):
+                await ann.publish("tea", b"missed")
+            await asyncio.sleep(5)
+            bob.driver.on_peer_frames = real  # type: ignore[method-assign]
+            for _ in range(5):
+                await ann.publish("tea", b"heard again")
+            got: list[int] = []
+            async for item in bob.messages():
+                if isinstance(item, Gap):
+                    got += [-sequence for sequence in range(item.first, item.last + 1)]
+                else:
+                    got.append(item.sequence)
+                if got[-1] == 25:
+                    break
+            assert got == [*range(1, 11), *range(-11, -21, -1), *range(21, 26)]
 
     asyncio.run(test())
 

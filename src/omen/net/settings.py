@@ -52,6 +52,8 @@ FORMER_NAMES = {
     "protocol.dissemination.windows_bytes": "total_window_bytes",
 }
 """Settings as version 0.1.0 called them: accepted for one release, with a warning."""
+REMOVED = frozenset(f"protocol.dissemination.{name}" for name in ("window_count", "window_bytes", "gap_attempts"))
+"""Settings of version 0.1.0 that there are no more: skipped for one release, with a warning."""
 Settings = TypeVar("Settings")
 
 LIVE = Config(
@@ -211,6 +213,9 @@ def fill(settings: Settings, values: Mapping[str, Any], where: str = "") -> Sett
     known = {declared.name: declared for declared in fields(settings)}
     replaced: dict[str, Any] = {}
     for given, value in values.items():
+        if f"{where}{given}" in REMOVED:
+            warnings.warn(f"the setting {where}{given} has no effect any more", DeprecationWarning, stacklevel=2)
+            continue
         name = _present_name(where, given, values)
         if name not in known:
             near = get_close_matches(name, known, 1)

@@ -15,6 +15,7 @@ Time = int  # microseconds
 NodeId = int  # a node's place on the identifier ring
 Topic = int  # a topic's key
 
+PLENTY = 1 << 40  # bytes: more than any queue holds
 MILLISECOND = 1_000
 SECOND = 1_000_000
 

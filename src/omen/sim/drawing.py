@@ -338,7 +338,7 @@ def draw_busy(seed: int) -> Scenario:
         nodes=nodes,
         config=ConfigSpec(resilience=2, audit=True, audit_ms=3000.0),
         network=NetworkSpec(latency_ms=random.choice((0.2, 1.0, (0.5, 20.0))), detection_ms=repair_ms),
-        bounds=BoundsSpec(whole_s=60.0, handled_s=60.0, one_sided_s=60.0, idle_s=60.0),
+        bounds=BoundsSpec(connected_s=60.0, handled_s=60.0, one_sided_s=60.0, idle_s=60.0),
         load=load,
         events=events,
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from omen.protocol.events import (
     MILLISECOND,
+    PLENTY,
     SECOND,
     Gap,
     LinkReady,
@@ -41,7 +42,6 @@ from omen.sim.running import Outcome, Run
 from omen.sim.scenario import LoadSpec, Name, Scenario, to_time
 from omen.sim.world import Heard, Network, Tracer, World, generator_for
 
-PLENTY = 1 << 40
 BULK = (Publication, Announce, RetransmissionRequest, Prune, Graft)
 """What shares a link's queue; the overlay's own messages go ahead of it."""
 FRAMING = 5

@@ -17,8 +17,7 @@ from omen.net.transport.accepting import InboundConnection
 from omen.net.transport.connection import Connection
 from omen.net.transport.dialler import Dialler
 from omen.net.transport.peer import FrameParts, Peer, PeerListener
-from omen.protocol.dissemination.backpressure import PLENTY
-from omen.protocol.events import NodeId
+from omen.protocol.events import PLENTY, NodeId
 
 TRIES_BEFORE_LOSS = 3
 SWEEP_S = 5.0

@@ -11,11 +11,9 @@ from __future__ import annotations
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.window import NEVER, Stream, TopicWindow, Windows
-from omen.protocol.events import SECOND, NodeId, Time, Topic
+from omen.protocol.events import PLENTY, SECOND, NodeId, Time, Topic
 from omen.protocol.messages.publications import Announce
 
-PLENTY = 1 << 40
-"""Nobody has said otherwise."""
 MEMORY = SECOND
 STEP = 2
 """A value is told again when it has changed by this factor, or is remembered no longer."""

@@ -20,7 +20,7 @@ from omen.protocol.config import Config
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.anti_entropy import AntiEntropy
-from omen.protocol.dissemination.backpressure import PLENTY, Backpressure
+from omen.protocol.dissemination.backpressure import Backpressure
 from omen.protocol.dissemination.retransmission import Retransmission, RetransmissionTimer
 from omen.protocol.dissemination.window import (
     NEVER,
@@ -34,7 +34,7 @@ from omen.protocol.dissemination.window import (
     Windows,
     make_delivery,
 )
-from omen.protocol.events import Deliver, Multicast, NodeId, Output, SetTimer, Time, Timer, Topic
+from omen.protocol.events import PLENTY, Deliver, Multicast, NodeId, Output, SetTimer, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
     FIELDS,
