@@ -44,7 +44,7 @@ class Dissemination:
     """After so long without an answer a request is given up, and made to another neighbour where there is one."""
     hole_patience: Time = 5 * SECOND
     """A hole that nothing fills ends so long after it was noticed, or after the last new link in its topic."""
-    hole_limit: Time = 9 * SECOND
+    hole_limit: Time = 7 * SECOND
     """A hole ends after this even while it is being filled."""
     reorder_bytes: int = 32 << 20
     """What waits behind the holes of a stream, at most; beyond it they end."""
