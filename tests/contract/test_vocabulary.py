@@ -46,13 +46,6 @@ ALLOWED = {
 }
 """What looks like a forbidden word and is none, and why."""
 
-# Temporary. Remove a line as soon as its files pass; a line that no file needs any more fails below.
-PENDING: tuple[str, ...] = (
-    "docs/dissemination.md",
-    "src/omen/protocol/dissemination/",
-)
-# End of temporary.
-
 
 def place(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
@@ -85,50 +78,6 @@ def complaints(path: Path) -> list[str]:
     return found
 
 
-def is_pending(path: Path) -> bool:
-    return any(place(path).startswith(start) for start in PENDING)
-
-
-@pytest.mark.parametrize("path", [path for path in (*PAGES, *SOURCES) if not is_pending(path)], ids=place)
+@pytest.mark.parametrize("path", [*PAGES, *SOURCES], ids=place)
 def test_a_file_says_what_the_glossary_says(path: Path) -> None:
     assert complaints(path) == []
-
-
-@pytest.mark.parametrize("start", PENDING)
-def test_what_is_pending_is_still_needed(start: str) -> None:
-    files = [path for path in (*PAGES, *SOURCES) if place(path).startswith(start)]
-    assert any(complaints(path) for path in files), f"remove {start} from PENDING"
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ("whoever mends the loss of another\nlife", 3),
-        ("at most 5 messages a second", 1),
-        ("it takes a second; a second core", 0),
-        ("run `omen mend`", 0),
-    ],
-)
-def test_what_is_forbidden_is_found(text: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
-    (tmp_path / "page.py").write_text(text, encoding="utf-8")
-    assert len(complaints(tmp_path / "page.py")) == count
-
-
-def test_the_names_in_the_glossary_are_there() -> None:
-    """Names in backticks, but for the column of old words; a file or a folder counts too."""
-    known = {word for path in SOURCES for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
-    known |= {part for path in SOURCES for part in (*path.relative_to(ROOT).parts, path.stem)}
-    known |= {path.name for path in (ROOT / "tests").iterdir()}
-    named = [word for span in re.findall(r"`([^`]+)`", text_of(GLOSSARY)) for word in re.findall(r"\w+", span)]
-    assert [word for word in named if word not in known and not word.isdigit()] == []
-
-
-def test_the_new_names_of_old_words_are_there() -> None:
-    known = {word for path in SOURCES for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
-    table = re.search(r"<!-- old words -->(.*?)<!-- end of old words -->", GLOSSARY.read_text("utf-8"), re.DOTALL)
-    assert table is not None
-    new = [row.split(" | ")[-1] for row in table[1].strip().splitlines()[2:]]
-    named = [name for cell in new for name in re.findall(r"`(\w+)`", cell)]
-    assert len(named) > 20
-    assert [name for name in named if name not in known] == []

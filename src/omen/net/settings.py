@@ -116,7 +116,7 @@ class Limits:
     give_up_after_s: float = 60.0
     """After so long a broken connection is made again only when there is something to send."""
     publish_patience_s: float = 2.0
-    """How long `publish` waits for whoever can take no more, however many hops away."""
+    """How long `publish` waits for a node that can take no more, however many hops away."""
     backpressure_timeout_s: float = 1.0
     """A link that has not caught up after this is a slow consumer: skipped, and repaired from the window later."""
     join_timeout_s: float = 30.0

@@ -60,7 +60,7 @@ class AntiEntropy:
             self._out.send(peer, Announce(tuple(marks), compare=True))
 
     def announce(self, now: Time) -> None:
-        """Once a period: tell each neighbour what it may not know. `changed` keeps what is to be repeated.
+        """Once per period: tell each neighbour what it may not know. `changed` keeps what is to be repeated.
 
         A stream that goes on comes over the tree by itself; only its publisher waits to hear how far it came.
         """

@@ -141,9 +141,9 @@ class Dissemination:
 
     @me.setter
     def me(self, ref: Ref) -> None:
-        """This node goes on in another life: what it says is a new stream, the old one is kept, numbers go on.
+        """This node goes on in another incarnation: what it says is a new stream, the old one is kept, numbers go on.
 
-        Timers may have ended with the former life: they are set again.
+        Timers may have ended with the former incarnation: they are set again.
         """
         self._me = self._anti_entropy.me = ref
         self._anti_entropy.set_timer()

@@ -42,7 +42,7 @@ ROUND, SWEEP = AnnounceTimer(), SweepTimer()
 
 
 class Numbering:
-    """How far this node is on each topic; it goes on counting when it begins another life. `silence`: ends a run."""
+    """How far this node is on each topic; the count outlasts its incarnations. `silence`: ends a run."""
 
     def __init__(self, silence: Time) -> None:
         self._silence = silence
