@@ -95,7 +95,7 @@ def test_a_failing_world_is_told_at_once_and_its_shrunk_scenario_runs_the_same_n
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("omen.sim.search.run_worlds", lambda *_: iter([FAILED]))
-    monkeypatch.setattr("omen.sim.search.shrink_world", shrink)
+    monkeypatch.setattr("omen.sim.search_report.shrink_world", shrink)
     words = ["simulate", "--search", "--worlds", "plain", "--system", "spidercast", "--without", "redo_unconfirmed"]
     assert main([*words, "--json"]) == 1
     again = "omen simulate --search --worlds plain --seeds 7..7 --without redo_unconfirmed --system spidercast"
@@ -124,7 +124,7 @@ def test_what_takes_long_is_shown_but_not_among_the_lines_of_a_trace(
     monkeypatch.setattr("omen.cli.simulate.working", working)
     monkeypatch.setattr("omen.cli.simulate_search.working", working)
     monkeypatch.setattr("omen.sim.search.run_worlds", lambda *_: iter([FAILED]))
-    monkeypatch.setattr("omen.sim.search.shrink_world", lambda *_: Shrunk(APART, 3, 1))
+    monkeypatch.setattr("omen.sim.search_report.shrink_world", lambda *_: Shrunk(APART, 3, 1))
     main(["simulate", str(scenario), "--trace"])
     assert not shown
     main(["simulate", str(scenario)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, assert_never
 
 from omen.protocol.context import Outbox
@@ -41,7 +42,7 @@ from omen.protocol.spidercast.messages import (
     Redirect,
     validate,
 )
-from omen.protocol.spidercast.neighbours import Connections, InterestView, Told
+from omen.protocol.spidercast.neighbours import Connections, InterestView, Neighbour, Told
 from omen.protocol.spidercast.task import MaintainTimer, Myself, Task, TaskContext
 
 GREEDY = 0
@@ -65,26 +66,17 @@ HANDLERS: dict[type, Callable[[Task, NodeId, Any, Time], None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class KnownNeighbour:
-    """A neighbour as one task knows it."""
-
-    degree: int
-    target: int
-    interest: frozenset[Topic]
-
-
-@dataclass(frozen=True, slots=True)
 class TaskStatus:
     """One task at one moment. `most`: L^max; `cover`: how often the neighbours cover each topic.
 
-    `preset`: how many neighbours it was handed at the start.
+    `preset`: how many neighbours it was handed at the start. Mappings are read-only views that go on changing.
     """
 
     coverage: int
     target: int
     most: int
     cover: Mapping[Topic, int]
-    neighbours: Mapping[NodeId, KnownNeighbour]
+    neighbours: Mapping[NodeId, Neighbour]
     redirected: tuple[NodeId, ...]
     quarantined: tuple[NodeId, ...]
     preset: int
@@ -184,16 +176,12 @@ class SpiderNode:
 
     def _task_status(self, task: Task) -> TaskStatus:
         neighbours = task.neighbours
-        known = {
-            node: KnownNeighbour(neighbour.degree, neighbour.target, neighbour.interest)
-            for node, neighbour in neighbours.known.items()
-        }
         return TaskStatus(
             coverage=neighbours.times,
             target=task.target,
             most=neighbours.most,
-            cover=dict(neighbours.cover),
-            neighbours=known,
+            cover=MappingProxyType(neighbours.cover),
+            neighbours=MappingProxyType(neighbours.known),
             redirected=tuple(task.redirected),
             quarantined=tuple(task.quarantined),
             preset=self._preset[task.number],
