@@ -104,9 +104,14 @@ class Position:
         return sequence - 1
 
     def next_kept(self, sequence: int) -> int:
-        """The lowest sequence from this one on that it keeps or may still get; far beyond all if there is none."""
+        """The lowest sequence from this one on that it keeps or may still get; far beyond all if there is none.
+
+        What is beyond all it has heard of may still come to it.
+        """
+        if sequence > self.top:
+            return sequence
         candidate = max(sequence, self.awaits or self.first)
-        return candidate if candidate <= self.top or self.top < 0 else FAR
+        return candidate if candidate <= self.top else FAR
 
 
 class Stream:
