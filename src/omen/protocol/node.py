@@ -33,19 +33,11 @@ from omen.protocol.repair.links import FADING, UP
 from omen.protocol.repair.loss_reports import LossReportLookup
 from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
-from omen.protocol.status import (
-    LinkStatus,
-    NodeStatus,
-    OwnStatus,
-    StreamName,
-    StreamStatus,
-    links_status,
-    take_status,
-)
+from omen.protocol.shown import ShownNode
 from omen.protocol.validation import MessageValidator
 
 
-class OmenNode:
+class OmenNode(ShownNode):
     """The core of one node. `contacts`: the peers to join through; none: the first node of a new overlay.
 
     `registry`: the descriptors of all nodes, for OMen-G.
@@ -128,61 +120,6 @@ class OmenNode:
             DepartTimer: self._on_depart_timer,
             AuditPeriodTimer: self._on_audit_period,
         }
-
-    @property
-    def ref(self) -> Ref:
-        return self._parts.peer_table.ref
-
-    @property
-    def contacts(self) -> tuple[Ref, ...]:
-        """The peers this incarnation joins through; none: it is the first of its overlay."""
-        return self._contacts
-
-    @property
-    def topics(self) -> tuple[Topic, ...]:
-        """The topics this node carries."""
-        return self._parts.peer_table.me.topics
-
-    @property
-    def wanted(self) -> set[Topic]:
-        """The topics of this node once everything it asked for is handled."""
-        return self._parts.requests.wanted
-
-    @property
-    def is_leaving(self) -> bool:
-        return self._parts.requests.departing
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether this node has something to repair, to make or to report."""
-        parts = self._parts
-        queue = parts.coordinator.event_queue
-        return bool(
-            parts.requests.open
-            or parts.loss_reports.open
-            or queue.exe_q
-            or queue.standby
-            or parts.coordinator.repair
-            or parts.shadow_member.proposals
-            or parts.link_pruning.is_busy
-        )
-
-    def links(self) -> dict[NodeId, LinkStatus]:
-        """The links alone, for monitors that look at all nodes often; `status` has the rest."""
-        return links_status(self._parts)
-
-    @property
-    def open_lookups(self) -> int:
-        return self._parts.ring_lookup.open_count
-
-    def streams(self) -> dict[StreamName, StreamStatus]:
-        """How far each stream is, for those who look often."""
-        return self._dissemination.streams(self._clock.now)
-
-    def status(self) -> NodeStatus:
-        """The node as it is now: all that the outside sees of it."""
-        own = OwnStatus(self.config, self.stopped, self.is_busy, dict(self._refused))
-        return take_status(self._parts, own, self._dissemination.status(self._clock.now))
 
     def preset(
         self,
@@ -627,14 +564,6 @@ class OmenNode:
         if over and not self._parts.requests.departing:
             self._lent.difference_update(over)
             self._parts.requests.resubscribe((), over)
-
-    def room(self, topic: Topic, now: Time) -> int:
-        """How many bytes may be published on a topic now without anybody falling behind."""
-        return self._dissemination.room(topic, now)
-
-    def unheld(self) -> int:
-        """Publications of this node that not every neighbour on their tree has."""
-        return self._dissemination.unheld()
 
     def _spread_over_links(self) -> None:
         """Tell the dissemination which links there are, and who wants what at their far ends."""

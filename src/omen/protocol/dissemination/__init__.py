@@ -6,7 +6,8 @@
     retransmission    holes: requested from neighbours, told as a gap in the end. RetransmissionRequest;
                       RetransmissionTimer
     backpressure      how much a topic can still take, told upstream. Announce
-    window            the newest publications of each topic, streams and their numbering, the bytes all of it may take
+    stream            what came of one publisher on one topic, what is missing, how far neighbours are
+    window            the newest publications of each topic, the numbers of own ones, the bytes all of it may take
 
 A stream is what one incarnation of a publisher publishes on one topic, numbered one after the other.
 In: Publish, Replay, LinkSlow, LinkReady, and which links and topics there are. Out: Deliver, Gap, Held.

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.retransmission import Retransmission
-from omen.protocol.dissemination.window import NEVER, ROUND, Position, Stream, TopicWindow, Windows
+from omen.protocol.dissemination.stream import NEVER, Position, Stream
+from omen.protocol.dissemination.window import ROUND, TopicWindow, Windows
 from omen.protocol.events import Held, NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, StreamKey, StreamMark, stream_key

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.window import NEVER, Stream, TopicWindow, Windows
+from omen.protocol.dissemination.stream import NEVER, Stream
+from omen.protocol.dissemination.window import TopicWindow, Windows
 from omen.protocol.events import PLENTY, SECOND, NodeId, Time, Topic
 from omen.protocol.messages.publications import Announce
 

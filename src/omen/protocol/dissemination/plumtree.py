@@ -22,17 +22,15 @@ from omen.protocol.context import Outbox
 from omen.protocol.dissemination.anti_entropy import AntiEntropy
 from omen.protocol.dissemination.backpressure import Backpressure
 from omen.protocol.dissemination.retransmission import Retransmission, RetransmissionTimer
+from omen.protocol.dissemination.stream import NEVER, Stream, make_delivery
 from omen.protocol.dissemination.window import (
-    NEVER,
     OVERHEAD,
     ROUND,
     AnnounceTimer,
     Numbering,
-    Stream,
     SweepTimer,
     TopicWindow,
     Windows,
-    make_delivery,
 )
 from omen.protocol.events import PLENTY, Deliver, Multicast, NodeId, Output, SetTimer, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
-from omen.protocol.dissemination.window import FAR, NEVER, Hole, Stream, Windows
+from omen.protocol.dissemination.stream import FAR, NEVER, Hole, Stream
+from omen.protocol.dissemination.window import Windows
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (

@@ -1,0 +1,277 @@
+"""A stream, what one incarnation of a publisher publishes on one topic, as a node knows it: what came, what is missing,
+and how far neighbours are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from omen.protocol.events import Deliver, NodeId, Time
+from omen.protocol.messages.publications import HOLES_AT_MOST, Publication, StreamKey, StreamMark, read_key
+
+if TYPE_CHECKING:
+    from omen.protocol.dissemination.window import TopicWindow
+
+NOBODY = -1
+FAR = 1 << 62
+NEVER: Time = -(1 << 62)
+
+
+class Hole:
+    """Sequences of a stream that are known of and have not come. `due`: when they are requested.
+
+    `by_mark`: a neighbour announced them, and the tree has not brought them.
+    """
+
+    __slots__ = ("by_mark", "due", "first", "last", "since")
+
+    def __init__(self, first: int, last: int, since: Time, due: Time, by_mark: bool) -> None:
+        self.first = first
+        self.last = last
+        self.since = since
+        self.due = due
+        self.by_mark = by_mark
+
+
+class Position:
+    """What a neighbour says it has of a stream: its mark, and when it came."""
+
+    __slots__ = ("at", "awaits", "first", "holes", "last", "top")
+
+    def __init__(self, mark: StreamMark, now: Time) -> None:
+        self.at = now
+        self.first = mark.first
+        self.last = mark.last
+        self.top = mark.top
+        self.holes = mark.holes
+        self.awaits = mark.awaits
+
+    def keeps_until(self, sequence: int) -> int:
+        """The end of what it keeps without a hole from this sequence on; smaller than the sequence if it does not."""
+        if self.first <= sequence <= self.last:
+            return self.last
+        if self.last < sequence <= self.top:
+            end = self.top
+            for first, last in self.holes:
+                if first <= sequence <= last:
+                    return sequence - 1
+                if first > sequence:
+                    end = min(end, first - 1)
+            return end
+        return sequence - 1
+
+    def next_kept(self, sequence: int) -> int:
+        """The lowest sequence from this one on that it keeps or may still get; far beyond all if there is none.
+
+        What is beyond all it has heard of may still come to it.
+        """
+        if sequence > self.top:
+            return sequence
+        candidate = max(sequence, self.awaits or self.first)
+        return candidate if candidate <= self.top else FAR
+
+
+class Stream:
+    """What one incarnation of a publisher publishes on one topic.
+
+    Everything up to `last` is settled: delivered, passed over or told as a gap; of that, `first` to `last` is kept.
+    `recent` holds all that is kept, what came ahead of a hole included; `top` is the highest sequence known of, and
+    `holes` what up to there has not come. Nothing up to `silent_until` is delivered: it was there before this node
+    wanted the topic. `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so the next
+    in sequence can go straight through; `top` is then behind, for nobody looks at it.
+    """
+
+    __slots__ = (
+        "ahead_bytes",
+        "backfill",
+        "backlog",
+        "carried",
+        "first",
+        "gap",
+        "heard",
+        "held",
+        "holes",
+        "incarnation",
+        "is_determined",
+        "is_dirty",
+        "is_own",
+        "key",
+        "known",
+        "last",
+        "marked_last",
+        "marked_time",
+        "opened",
+        "opened_at",
+        "parent",
+        "plain",
+        "progress_at",
+        "publisher",
+        "questioned",
+        "recent",
+        "requested_to",
+        "rounds",
+        "silent_until",
+        "told",
+        "told_at",
+        "told_last",
+        "top",
+    )
+
+    def __init__(self, carried: TopicWindow, key: StreamKey, last: int, opened: int, now: Time) -> None:
+        self.carried = carried
+        self.key = key
+        _, self.publisher, self.incarnation = read_key(key)
+        self.is_own = False
+        self.is_determined = True
+        self.opened = opened
+        self.opened_at: Time = NEVER
+        self.first = last + 1
+        self.last = last
+        self.top = last
+        self.holes: list[Hole] = []
+        self.ahead_bytes = 0
+        self.silent_until = 0
+        self.recent: dict[int, Publication] = {}
+        self.plain = True
+        self.heard = now
+        self.parent: NodeId = NOBODY
+        self.held = 0
+        # What neighbours said they have, and what they were told.
+        self.known: dict[NodeId, Position] = {}
+        self.told: dict[NodeId, int] = {}
+        self.told_last = -1
+        self.told_at: Time = NEVER
+        self.rounds = 0
+        self.is_dirty = False
+        # Publications up to the mark were that old when a neighbour announced them.
+        self.marked_last = 0
+        self.marked_time: Time = now
+        # Retransmission: up to where something was ever requested, when something last came, whom was asked when, the
+        # last gap told, and what is fetched of the time before this node began (from there on; 0: nothing).
+        self.requested_to = 0
+        self.progress_at: Time = NEVER
+        self.questioned: dict[NodeId, Time] = {}
+        self.gap = (0, -1)
+        self.backfill = 0
+        self.backlog: dict[int, Publication] = {}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether others can go by this node: it knows where the stream begins, and has what was before its time."""
+        return self.is_determined and self.last >= self.silent_until
+
+    @property
+    def known_to(self) -> int:
+        """The highest sequence this node knows of."""
+        return self.last if self.plain else max(self.top, self.last)
+
+    def judge(self) -> None:
+        """Whether the next in sequence can go straight through."""
+        self.plain = self.is_settled and not self.holes and self.top <= self.last
+
+    def leave_fast_path(self) -> None:
+        if self.plain:
+            self.plain = False
+            self.top = self.last
+
+    def add_hole(self, upto: int, since: Time, due: Time, by_mark: bool) -> None:
+        """Sequences up to there are known of, and have not come."""
+        self.leave_fast_path()
+        self.holes.append(Hole(self.top + 1, upto, since, due, by_mark))
+        self.top = upto
+
+    def fill(self, sequence: int) -> None:
+        """It has come: the hole it was missing from becomes smaller, or two."""
+        holes = self.holes
+        place = bisect_right(holes, sequence, key=first_of) - 1
+        if place < 0:
+            return
+        hole = holes[place]
+        if sequence > hole.last:
+            return
+        if hole.first == hole.last:
+            del holes[place]
+        elif sequence == hole.first:
+            hole.first += 1
+        elif sequence == hole.last:
+            hole.last -= 1
+        else:
+            holes.insert(place + 1, Hole(sequence + 1, hole.last, hole.since, hole.due, hole.by_mark))
+            hole.last = sequence - 1
+
+    def begin_at(self, first: int, now: Time) -> None:
+        """It is known now where the stream begins: what came ahead of that is put in its place."""
+        self.is_determined = True
+        self.first, self.last = first, first - 1
+        self.holes = []
+        self.top = self.last
+        self.plain = False
+        self.ahead_bytes = 0
+        for sequence in sorted(sequence for sequence in self.recent if sequence >= first):
+            if sequence > self.top + 1:
+                self.add_hole(sequence - 1, now, now, False)
+            self.top = sequence
+            self.ahead_bytes += len(self.recent[sequence].frame)
+
+    def mark_for(self, peer: NodeId, now: Time) -> StreamMark:
+        known = self.known.get(peer)
+        top = self.known_to
+        ranges: tuple[tuple[int, int], ...] = ()
+        if self.holes:
+            told = self.holes[:HOLES_AT_MOST]
+            ranges = tuple((hole.first, hole.last) for hole in told)
+            if len(self.holes) > len(told):
+                top = told[-1].last
+        return StreamMark(
+            self.publisher,
+            self.incarnation,
+            self.opened,
+            self.first,
+            self.last,
+            known.last if known is not None else -1,
+            max(0, now - self.heard) // 1000,
+            top,
+            ranges,
+            self.backfill,
+            -1 if self.opened_at == NEVER else max(0, now - self.opened_at) // 1000,
+        )
+
+    def speak_from(self, settled: int) -> list[Publication]:
+        """Be silent up to `settled` only: what is kept behind it, to be delivered now."""
+        self.silent_until = settled
+        self.judge()
+        numbers = range(max(self.first, settled + 1), self.last + 1)
+        return [self.recent[sequence] for sequence in numbers if sequence in self.recent]
+
+    def clear(self) -> None:
+        """Forget what neighbours have, and all holes: only what is settled counts."""
+        self.known.clear()
+        self.told.clear()
+        self.questioned.clear()
+        self.backlog.clear()
+        self.backfill = 0
+        self.holes = []
+        self.top = self.last
+        self.ahead_bytes = 0
+        self.judge()
+
+    def forget_peer(self, peer: NodeId) -> None:
+        self.known.pop(peer, None)
+        self.told.pop(peer, None)
+        self.questioned.pop(peer, None)
+
+
+def make_delivery(stream: Stream, publication: Publication) -> Deliver:
+    return Deliver(
+        stream.carried.topic,
+        stream.publisher,
+        stream.incarnation,
+        publication.sequence,
+        publication.payload,
+        publication.fields,
+    )
+
+
+def first_of(hole: Hole) -> int:
+    return hole.first
