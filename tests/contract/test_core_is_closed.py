@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CORES = (ROOT / "src/omen/protocol/node.py", ROOT / "src/omen/protocol/spidercast/node.py")
+CORES = (
+    ROOT / "src/omen/protocol/node.py",
+    ROOT / "src/omen/protocol/shown.py",
+    ROOT / "src/omen/protocol/spidercast/node.py",
+)
 OUTSIDE = ("sim", "net", "mqtt", "systems", "sweep", "pipeline", "report", "cli")
 
 OPEN = (

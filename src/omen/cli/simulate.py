@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -57,7 +59,11 @@ def simulate(arguments: argparse.Namespace) -> int:
     from omen.sim.running import Run
     from omen.sim.scenario import read_scenario
 
-    scenario = read_scenario(arguments.scenario)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", DeprecationWarning)
+        scenario = read_scenario(arguments.scenario)
+    for warning in found:
+        print(f"omen: {warning.message}", file=sys.stderr)
     write = print if (arguments.trace or arguments.trace_all) and not arguments.json else None
     try:
         run = Run(scenario, seed, write, bool(arguments.trace_all), fingerprint=True, kind=kind)

@@ -173,7 +173,7 @@ class OmenNode(ShownNode):
         self._build(ref, parts.requests.wanted, contacts, tombstones, lost_peers)
         self._out.to_oneself.clear()
         self._out.notify(events.Rejoined(incarnation))
-        self._dissemination.me = ref
+        self._dissemination.rejoin(ref)
         self._begin()
         self._parts.lost_peers.repeat_farewell(farewell, former)
 
@@ -269,7 +269,7 @@ class OmenNode(ShownNode):
             parts.shadow_member.confirm_links()
         ring_changed = ring.changed
         if ring_changed:
-            ring.changed = False
+            ring.settle()
             links.announce_successors(ring.successor_refs())
             parts.views.follow(ring.get_preds(), parts.coordinator.pinned())
             parts.views.select_view()
@@ -283,7 +283,7 @@ class OmenNode(ShownNode):
         if parts.views.version != self._paced_at:
             self._paced_at = parts.views.version
             if parts.gossip.rest > 1 and not parts.views.are_ready():
-                parts.gossip.rest = 1  # rest no longer where a view needs others
+                parts.gossip.hurry()  # rest no longer where a view needs others
                 self._set_round_timer(0)
 
     # Gossip and lookups
@@ -443,7 +443,7 @@ class OmenNode(ShownNode):
     def _lift_tombstone(self, ref: Ref) -> None:
         """What was handled for that incarnation is void: when it ends it is to be repaired anew."""
         del self._parts.peer_table.tombstones[ref.id]
-        self._parts.coordinator.event_queue.handled.pop(EventId(ref.id, ref.incarnation, EventKind.LEAVE), None)
+        self._parts.coordinator.forget_handled(EventId(ref.id, ref.incarnation, EventKind.LEAVE))
 
     def _expire_tombstones(self) -> None:
         """Tombstones that have had their time go, and with them what is remembered of the loss."""
@@ -461,7 +461,7 @@ class OmenNode(ShownNode):
     def _on_leaving(self, sender: NodeId, message: messages.Leaving) -> None:
         if message.handled:
             event = EventId(message.ref.id, message.ref.incarnation, EventKind.LEAVE)
-            self._parts.coordinator.event_queue.remember(event, ())
+            self._parts.coordinator.note_handled(event)
             self._parts.links.drop(sender)
         self._lose(message.ref.id, message.ref.incarnation, doubtful=False)
 
@@ -515,11 +515,11 @@ class OmenNode(ShownNode):
         repaired = {ref.id for ref in message.repaired}
         was_heard = message.heard and (not repaired or self._parts.peer_table.id in repaired)
         if was_heard and self._parts.loss_reports.close(message.event):
-            self._parts.links.changed = True
+            self._parts.links.mark_changed()
         if self._parts.requests.on_handled(message.event, message.repaired):
             self._leave(handled=True)
             return
-        if message.event.kind == "join" and message.event.node == self.ref.id:
+        if message.event.kind == EventKind.JOIN and message.event.node == self.ref.id:
             self._dissemination.note_joining(self._clock.now)
         self._parts.coordinator.on_handled(message.event, message.repaired)
 

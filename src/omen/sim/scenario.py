@@ -331,13 +331,21 @@ def _rename(raw: dict[str, Any], where: str) -> None:
         found = raw.get(table)
         for entry in found if isinstance(found, list) else [found]:
             if isinstance(entry, dict):
-                for old in names.keys() & entry.keys():
+                for old in sorted(names.keys() & entry.keys()):
+                    if names[old] in entry:
+                        raise InvalidInput(f"{where}: {old} of {table} is the former name of {names[old]}: give one")
                     warn(f"{where}: {old} of {table} is now {names[old]}", DeprecationWarning, stacklevel=3)
-                    entry.setdefault(names[old], entry.pop(old))
+                    entry[names[old]] = entry.pop(old)
 
 
 def _in_toml_words(message: str) -> str:
-    for ours, toml in (("Object", "table"), ("`$.", "`"), ("`$`", "the top"), ("`array`", "an array")):
+    for ours, toml in (
+        ("Object", "table"),
+        ("`object`", "a table"),
+        ("`$.", "`"),
+        ("`$`", "the top"),
+        ("`array`", "an array"),
+    ):
         message = message.replace(ours, toml)
     return message
 

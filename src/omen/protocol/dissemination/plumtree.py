@@ -137,8 +137,7 @@ class Dissemination:
     def me(self) -> Ref:
         return self._me
 
-    @me.setter
-    def me(self, ref: Ref) -> None:
+    def rejoin(self, ref: Ref) -> None:
         """This node goes on in another incarnation: what it says is a new stream, the old one is kept, numbers go on.
 
         Timers may have ended with the former incarnation: they are set again.

@@ -94,7 +94,7 @@ class OwnDescriptor:
         """
         table, links = self._peer_table, self._links
         if links.changed:
-            links.changed = False
+            links.settle()
             digest = table.me.digest
             lost = (ref for ref in self._loss_reports.unrepaired() if ref.id not in links.links)
             neighbours = tuple(sorted((*links.neighbours(), *lost), key=lambda ref: ref.id))

@@ -87,6 +87,10 @@ class Gossip:
             self._peer_table.retain({*self._near, *self._links.links})
         self.rest = min(2 * self.rest, LONGEST_REST) if self._views.are_ready() else 1
 
+    def hurry(self) -> None:
+        """The next exchange comes in the next interval."""
+        self.rest = 1
+
     def offer(self, to: Ref) -> None:
         """Open an exchange."""
         self._out.send(to, DigestOffer(self._buffer(), (), reply=False))
@@ -103,7 +107,7 @@ class Gossip:
         for ref in met:
             self._ring.consider(ref)
             self._peer_sampling.add(ref)
-        self._ring.changed = True
+        self._ring.mark_changed()
         for member in sorted(self._ring.members):
             self.offer(self._ring.members[member])
         return bool(self._ring.members)

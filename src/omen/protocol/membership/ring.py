@@ -52,6 +52,13 @@ class Ring:
         self.version = 0
         self.changed = False
 
+    def settle(self) -> None:
+        """The node has taken in what changed."""
+        self.changed = False
+
+    def mark_changed(self) -> None:
+        self.changed = True
+
     def consider(self, ref: Ref) -> bool:
         """Take in a node if it stands nearer than one that is kept; whether anything changed."""
         if not self.reaches(ref.id) or ref.id == self._me or self._peer_table.is_declared_failed(ref):

@@ -76,6 +76,14 @@ class Coordinator:
         """The repair that this node coordinates now."""
         return self._repairer.repair
 
+    def note_handled(self, event: EventId) -> None:
+        """A node says itself that its loss is repaired."""
+        self.event_queue.remember(event, ())
+
+    def forget_handled(self, event: EventId) -> None:
+        """The incarnation is there after all: when it ends it is to be repaired anew."""
+        self.event_queue.handled.pop(event, None)
+
     def pinned(self) -> list[NodeId]:
         """Lost nodes whose backups must be kept until their event is handled."""
         return [event.node for event in self.event_queue.pending if event.kind == EventKind.LEAVE]

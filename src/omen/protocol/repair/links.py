@@ -65,6 +65,14 @@ class Links:
         """Neighbours hear of these when links are made: to them this node's loss is reported."""
         self.successors = successors
 
+    def mark_changed(self) -> None:
+        """What this node says of its neighbours has changed, though no link has."""
+        self.changed = True
+
+    def settle(self) -> None:
+        """The node's descriptor is as new as its links."""
+        self.changed = False
+
     def note_change(self) -> None:
         """Who this node says its neighbours are may have changed."""
         self.changed = True

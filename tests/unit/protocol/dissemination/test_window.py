@@ -442,7 +442,7 @@ def test_another_incarnation_of_a_running_node_begins_a_stream_keeps_the_old_and
     nodes.drops = lambda sender, to, message: to == 3
     publish_many(nodes, 1, 2)
     nodes.incarnations[1] = 2
-    nodes.parts[1].me = nodes.ref(1)
+    nodes.parts[1].rejoin(nodes.ref(1))
     nodes.refresh()
     assert nodes.publish(1) == 3
     nodes.drops = NEVER
