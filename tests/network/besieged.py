@@ -180,7 +180,8 @@ async def hand_over(broker: Broker, count: int, seed: int) -> dict[str, Any]:
 
 async def live(folder: Path, mode: str) -> None:
     peers.SWEEP_S = 0.25
-    quick = replace(LIVE, gossip_period=100_000, ready_rounds=2)
+    windows = replace(LIVE.dissemination, total_window_bytes=2 << 20)  # what windows hold is no cost of an attack
+    quick = replace(LIVE, gossip_period=100_000, ready_rounds=2, dissemination=windows)
     rules = RULES if mode == "tls" else ()
     brokers: list[Broker] = []
     for name in HONEST:

@@ -30,7 +30,11 @@ from .verdict import Verdict, judge, read_log
 
 TOPICS = tuple(f"t{number}" for number in range(6))
 EACH_SIDE = 4
-SETTINGS = replace(LIVE, audit_period=4_000_000)
+SETTINGS = replace(
+    LIVE,
+    audit_period=4_000_000,
+    dissemination=replace(LIVE.dissemination, window_age=120_000_000),  # so that windows cover the cut and its healing
+)
 PATIENCE_S = 180.0
 SETTLED_US = 2_000_000  # what is said later than this after the cut has no way left that was there before it
 

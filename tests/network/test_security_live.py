@@ -17,6 +17,7 @@ import pytest
 from omen.cli.main import main
 from omen.errors import Denied
 from omen.net.broker import Broker, NotJoined
+from omen.net.errors import NotHeld
 from omen.net.inbox import Message
 from omen.net.names import topic_key
 from omen.net.observe.node_metrics import metrics_of
@@ -250,6 +251,8 @@ def test_denied_means_an_error_for_the_caller_and_nothing_for_those_who_claim(ke
             async for message in bob.messages():
                 assert isinstance(message, Message) and message.payload == b"black"
                 break
+            with pytest.raises(NotHeld, match="do not hold 1 of its publications"):
+                await cid.stop()
 
     go(test())
 
