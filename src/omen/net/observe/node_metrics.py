@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from omen.net.observe.metrics import Page
@@ -38,6 +37,8 @@ def metrics_of(broker: Broker) -> str:
 
 
 def _build() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version  # late: a tenth of the time to import a broker
+
     try:
         release = version("omen-overlay")
     except PackageNotFoundError:
