@@ -7,9 +7,10 @@ import os
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import assert_never
+
+import msgspec
 
 from omen.errors import InvalidInput
 from omen.net.core_spec import CoreSpec, Preset
@@ -39,8 +40,7 @@ __all__ = ["Broker", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """Where a node of a designed overlay comes from: its place in it, its incarnation, the socket it listens on."""
 
     preset: Preset

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from omen.errors import InvalidInput
 from omen.protocol.messages.publications import FIELDS_BYTES_AT_MOST, Fields, write_fields
@@ -19,8 +20,7 @@ STALLED_S = 2.0
 """A stream that waits for a hole for longer is stalled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stalled:
+class Stalled(msgspec.Struct, frozen=True):
     """A stream that waits for a hole: so many publications behind what is known of, for so many seconds."""
 
     topic: str

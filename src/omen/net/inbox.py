@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -45,8 +44,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
             return {}
 
 
-@dataclass(slots=True)
-class Gap:
+class Gap(msgspec.Struct):
     """Publications `first` to `last` of a publisher will not come.
 
     `reason`: "window", no neighbour keeps them any more; "inbox", the application did not take messages fast enough.

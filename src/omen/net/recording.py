@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, get_args
@@ -104,8 +103,7 @@ class Recorder:
         self._file.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(msgspec.Struct, frozen=True):
     """How a replay went. `differs_at`: the first step answered otherwise, or None."""
 
     steps: int

@@ -7,8 +7,10 @@ import gc
 import signal
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from omen.errors import OmenError
 from omen.net.broker import Broker, Origin
@@ -142,8 +144,7 @@ def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Con
     run(_until_stopped(config, None, take))
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(msgspec.Struct, frozen=True):
     """What became of publications: whether another node wants them, and whether neighbours held all of them."""
 
     sequences: list[int]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+
+import msgspec
 
 from omen.protocol.config import Config
 from omen.protocol.events import (
@@ -68,8 +69,7 @@ class Clock:
         self.now: Time = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeContext:
+class NodeContext(msgspec.Struct, frozen=True):
     """Handed to each part of a node when it is made. `engine`: the greedy engine, for those who choose links."""
 
     peer_table: PeerTable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
@@ -39,29 +38,25 @@ class TimerFired(msgspec.Struct, frozen=True, gc=False):
     timer: Timer
 
 
-@dataclass(frozen=True, slots=True)
-class PeerLost:
+class PeerLost(msgspec.Struct, frozen=True):
     """The connection to a peer is lost. `incarnation` None: whichever was known."""
 
     peer: NodeId
     incarnation: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Subscribe:
+class Subscribe(msgspec.Struct, frozen=True):
     """Change the node's own topics: what is added and what is dropped."""
 
     added: tuple[Topic, ...] = ()
     dropped: tuple[Topic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Depart:
+class Depart(msgspec.Struct, frozen=True):
     """Leave in good order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(msgspec.Struct, frozen=True):
     """Publish to all subscribers of the topic; it joins the node's interest. InvalidInput: it is too large."""
 
     topic: Topic
@@ -69,29 +64,25 @@ class Publish:
     fields: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(msgspec.Struct, frozen=True):
     """Deliver what the neighbours still keep of a topic too, not only what comes next. Say it before `Subscribe`."""
 
     topic: Topic
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSlow:
+class LinkSlow(msgspec.Struct, frozen=True):
     """The driver has no more room for publications to this peer: give it none until `LinkReady`."""
 
     peer: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class LinkReady:
+class LinkReady(msgspec.Struct, frozen=True):
     """There is room again, or the connection to a neighbour is back: what the peer has missed is found out and sent."""
 
     peer: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRoom:
+class LinkRoom(msgspec.Struct, frozen=True):
     """So many bytes may still be queued for this peer; said whenever that changes by much."""
 
     peer: NodeId
@@ -115,16 +106,14 @@ class SetTimer(msgspec.Struct, frozen=True, gc=False):
     delay: Time
 
 
-@dataclass(frozen=True, slots=True)
-class Connect:
+class Connect(msgspec.Struct, frozen=True):
     """Keep a connection to this peer, and say so when it is lost."""
 
     peer: NodeId
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class Disconnect:
+class Disconnect(msgspec.Struct, frozen=True):
     peer: NodeId
 
 

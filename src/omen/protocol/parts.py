@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from omen.protocol.audit.audit import Audit
 from omen.protocol.context import NodeContext
@@ -26,8 +27,7 @@ from omen.protocol.repair.shadow_member import ShadowMember
 from omen.protocol.repair.views import Views
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """What a node consists of, but for its dissemination, which outlasts incarnations."""
 
     peer_table: PeerTable

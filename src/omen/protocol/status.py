@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from omen.protocol.audit.labels import Label
 from omen.protocol.config import Config
@@ -28,8 +29,7 @@ class LinkStatus(NamedTuple):
         return self.state is LinkState.UP
 
 
-@dataclass(frozen=True, slots=True)
-class BackupSetStatus:
+class BackupSetStatus(msgspec.Struct, frozen=True):
     """What a node keeps in case a predecessor fails (omen 4.3). `ready`: R(v')."""
 
     topics: frozenset[Topic]
@@ -38,8 +38,7 @@ class BackupSetStatus:
     ready: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RepairStatus:
+class RepairStatus(msgspec.Struct, frozen=True):
     """The repair that this node coordinates now."""
 
     event: EventId
@@ -47,8 +46,7 @@ class RepairStatus:
     members: tuple[NodeId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MembershipStatus:
+class MembershipStatus(msgspec.Struct, frozen=True):
     """`predecessors` and `successors`: the L nearest on the ring, nearest first. `ring`: all that is kept of it.
 
     `known`: the descriptors of peers, `topic_sets` their topics as sets; both are read-only views that go on changing.
@@ -69,16 +67,14 @@ class MembershipStatus:
     refutations: int
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedTopics:
+class RequestedTopics(msgspec.Struct, frozen=True):
     """What a node has asked its successor for: links in these topics, a repair in those."""
 
     added: tuple[Topic, ...]
     dropped: tuple[Topic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RepairsStatus:
+class RepairsStatus(msgspec.Struct, frozen=True):
     """Everything about repairs that is still open here."""
 
     current: RepairStatus | None
@@ -98,8 +94,7 @@ class RepairsStatus:
         return frozenset((*self.queued, *self.standby, *self.loss_reports))
 
 
-@dataclass(frozen=True, slots=True)
-class StreamStatus:
+class StreamStatus(msgspec.Struct, frozen=True):
     """One stream at one node: all up to `settled` was delivered, passed over or told; `known`: the highest sequence
     heard of; `waits`: how long the oldest hole has been there, in microseconds. `is_recent`: windows still keep it.
     """
@@ -113,8 +108,7 @@ class StreamStatus:
 StreamName = tuple[Topic, NodeId, int]
 
 
-@dataclass(frozen=True, slots=True)
-class DisseminationStatus:
+class DisseminationStatus(msgspec.Struct, frozen=True):
     """Publications kept and given up. `missing`: streams that lack something known of.
 
     `cuts`: how often bytes cut a window below the time a repair takes; `late`: publications that came after their gap.
@@ -138,8 +132,7 @@ class DisseminationStatus:
     waits: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnStatus:
+class OwnStatus(msgspec.Struct, frozen=True):
     """What the node itself adds to the state of its parts."""
 
     config: Config
@@ -148,8 +141,7 @@ class OwnStatus:
     refused: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStatus:
+class NodeStatus(msgspec.Struct, frozen=True):
     """One node at one moment. `wanted`: its topics once all it asked for is handled; `waiting`: those it is still to be
     linked in. `labels`: of the piece of each topic that the node is in; a read-only view that goes on changing.
     """

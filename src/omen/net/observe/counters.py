@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(slots=True)
-class TransportCounters:
+class TransportCounters(msgspec.Struct):
     """Connections and frames. Frames are dropped for a slow consumer, or while there is no connection to a peer."""
 
     dials: int = 0
@@ -18,8 +17,7 @@ class TransportCounters:
     dropped_unreachable: int = 0
 
 
-@dataclass(slots=True)
-class DriverCounters:
+class DriverCounters(msgspec.Struct):
     """What happened between a core and its peers."""
 
     rejoins: int = 0
@@ -29,8 +27,7 @@ class DriverCounters:
     core_errors: int = 0
 
 
-@dataclass(slots=True)
-class AdmissionCounters:
+class AdmissionCounters(msgspec.Struct):
     """Rate limits that took effect, and keys that were renewed."""
 
     throttled_reads: int = 0

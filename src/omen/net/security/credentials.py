@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from omen.errors import InvalidInput
 from omen.net.security.config import Security
@@ -20,8 +21,7 @@ SHORTEST_SECRET = 16
 Stamp = tuple[tuple[str, int, int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Contexts:
+class Contexts(msgspec.Struct, frozen=True):
     """For connections that come in, and for those that go out."""
 
     server: ssl.SSLContext

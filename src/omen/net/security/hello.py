@@ -15,7 +15,6 @@ with a block of fields.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -85,8 +84,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
     nonce: Nonce = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Greeting:
+class Greeting(msgspec.Struct, frozen=True):
     """A hello read from a buffer, and how many bytes it took."""
 
     hello: Hello

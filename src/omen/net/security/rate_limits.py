@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from omen.net.settings import Limits
@@ -44,8 +45,7 @@ class Rates:
         return max(self._frames.take(frames, now), self._messages.take(messages, now))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ban:
+class _Ban(msgspec.Struct, frozen=True):
     count: int
     until: float
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from omen.net.transport.connection import Connection
 from omen.protocol.events import NodeId
@@ -30,8 +31,7 @@ class PeerListener(Protocol):
     def on_peer_ready(self, node: NodeId) -> None: ...
 
 
-@dataclass(slots=True)
-class Peer:
+class Peer(msgspec.Struct):
     """One peer. `is_wanted`: the core wants this connection. `is_broken`: frames were lost."""
 
     node: NodeId
@@ -44,7 +44,7 @@ class Peer:
     connection: Connection | None = None
     dialling: asyncio.Task[None] | None = None
     retry: asyncio.TimerHandle | None = None
-    waiting: list[tuple[FrameParts, int, bool]] = field(default_factory=list)
+    waiting: list[tuple[FrameParts, int, bool]] = msgspec.field(default_factory=list)
     waiting_bytes: int = 0
     failures: int = 0
     is_reported: bool = False

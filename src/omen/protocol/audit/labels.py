@@ -16,7 +16,8 @@ differ do labels travel, and where many topics are shared only those of the buck
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Timer, Topic
@@ -43,8 +44,7 @@ def mix(one: int, two: int = 0, three: int = 0) -> int:
     return value ^ value >> 31
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedLabel:
+class CarriedLabel(msgspec.Struct, frozen=True):
     """What a link carries: the topics of both ends, and those they share."""
 
     mine: frozenset[Topic]

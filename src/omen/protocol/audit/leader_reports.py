@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+
+import msgspec
 
 from omen.protocol.audit.labels import MASK, PieceLabels, mix
 from omen.protocol.context import NodeContext
@@ -26,8 +27,7 @@ def rendezvous_place(topic: Topic) -> NodeId:
     return mix(topic)
 
 
-@dataclass(slots=True)
-class Owner:
+class Owner(msgspec.Struct):
     """A rendezvous as a leader knows it: it answers for the places after `start`. `seen`: digest of what it has."""
 
     ref: Ref

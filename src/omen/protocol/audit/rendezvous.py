@@ -10,7 +10,7 @@ same link joins pieces of those topics too, so the engine counts them in, though
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from omen.protocol.audit.labels import FEW
 from omen.protocol.context import NodeContext
@@ -32,8 +32,7 @@ LEADERS_AT_MOST = 4096
 PERIODS_KEPT = 5  # halves: a report expires after two and a half periods
 
 
-@dataclass(slots=True)
-class KnownPiece:
+class KnownPiece(msgspec.Struct):
     """What one leader has said."""
 
     ref: Ref
@@ -42,23 +41,21 @@ class KnownPiece:
     until: Time
 
 
-@dataclass(slots=True)
-class Inquiry:
+class Inquiry(msgspec.Struct):
     """Leaders that were asked whether they still lead, and about what."""
 
     nonce: int
     asked: dict[NodeId, tuple[Topic, ...]]
-    answers: dict[NodeId, PieceReply] = field(default_factory=dict)
+    answers: dict[NodeId, PieceReply] = msgspec.field(default_factory=dict)
     tries: int = 0
 
 
-@dataclass(slots=True)
-class Hand:
+class Hand(msgspec.Struct):
     """A member of pieces through which they can be linked. `pieces`: which one it is in, by topic."""
 
     ref: Ref
     degree: int
-    pieces: dict[Topic, int] = field(default_factory=dict)
+    pieces: dict[Topic, int] = msgspec.field(default_factory=dict)
 
 
 class RendezvousTimer(Timer, frozen=True):

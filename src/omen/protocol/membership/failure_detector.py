@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers
@@ -49,8 +50,7 @@ class ProbeTimer(Timer, frozen=True):
     nonce: int
 
 
-@dataclass(slots=True)
-class Peer:
+class Peer(msgspec.Struct):
     """A node that is watched. `gap` and `deviation`: between its messages, smoothed as TCP smooths round trips."""
 
     ref: Ref
@@ -61,7 +61,7 @@ class Peer:
     state: PeerState = PeerState.ALIVE
     since: Time = 0
     nonce: int = 0
-    suspecters: set[NodeId] = field(default_factory=set)
+    suspecters: set[NodeId] = msgspec.field(default_factory=set)
 
 
 class FailureDetector:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Timer
@@ -23,15 +24,13 @@ class RoundTimer(Timer, frozen=True):
     """The next gossip exchange is due (omen Alg. 3)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PeerRejoined:
+class PeerRejoined(msgspec.Struct, frozen=True):
     """A later incarnation of a peer is there, so this former one has ended."""
 
     former: Ref
 
 
-@dataclass(frozen=True, slots=True)
-class OwnDigestSeen:
+class OwnDigestSeen(msgspec.Struct, frozen=True):
     """Others hold this digest of the node itself, and it may be newer than the node's own."""
 
     digest: Digest

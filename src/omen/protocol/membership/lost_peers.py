@@ -9,7 +9,8 @@ halves of a network that was cut for a while, a refutation is enough to lift the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Time, Timer, TimerHandlers
@@ -35,8 +36,7 @@ class FarewellTimer(Timer, frozen=True):
     times: int
 
 
-@dataclass(frozen=True, slots=True)
-class LostPeer:
+class LostPeer(msgspec.Struct, frozen=True):
     """Tried again at `next_try`, and forgotten at `until`."""
 
     ref: Ref

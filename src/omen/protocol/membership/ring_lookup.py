@@ -5,7 +5,6 @@ nearer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -26,8 +25,7 @@ class LookupTimer(Timer, frozen=True):
     node: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class LookupDone:
+class LookupDone(msgspec.Struct, frozen=True):
     """A lookup has ended: who follows the place, None where no peer answered, and everyone met on the way."""
 
     purpose: LookupPurpose
@@ -35,16 +33,15 @@ class LookupDone:
     met: list[Ref]
 
 
-@dataclass(slots=True)
-class Lookup:
+class Lookup(msgspec.Struct):
     """One lookup under way."""
 
     target: NodeId
     purpose: LookupPurpose
     candidates: dict[NodeId, Ref]
-    asked: set[NodeId] = field(default_factory=set)
-    silent: set[NodeId] = field(default_factory=set)
-    answered: set[NodeId] = field(default_factory=set)
+    asked: set[NodeId] = msgspec.field(default_factory=set)
+    silent: set[NodeId] = msgspec.field(default_factory=set)
+    answered: set[NodeId] = msgspec.field(default_factory=set)
 
 
 class RingLookup:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.messages.overlay import Descriptor, EventId, Ref
@@ -12,8 +13,7 @@ from omen.protocol.repair.shadow_set import Loss
 HANDLED_AT_MOST = 256
 
 
-@dataclass(slots=True)
-class PendingEvent:
+class PendingEvent(msgspec.Struct):
     """All that is known of an event, whichever node ends up handling it.
 
     Of a newcomer that was put off: how often, and in which topics it is linked already.
@@ -21,11 +21,11 @@ class PendingEvent:
 
     loss: Loss
     centre: Descriptor | None = None
-    reporters: dict[NodeId, Ref] = field(default_factory=dict)
-    inquirers: dict[NodeId, Ref] = field(default_factory=dict)
+    reporters: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
+    inquirers: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
     client: Ref | None = None
     put_off: int = 0
-    linked: set[Topic] = field(default_factory=set)
+    linked: set[Topic] = msgspec.field(default_factory=set)
 
 
 class EventQueue:

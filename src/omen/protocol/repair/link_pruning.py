@@ -17,7 +17,8 @@ at most once a topic.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, LinkPruned, NodeId, Time, Timer, TimerHandlers, Topic
@@ -44,8 +45,7 @@ Counted = tuple[NodeId, int, int]
 """A question of a coordinator: which node, which incarnation, which attempt."""
 
 
-@dataclass(slots=True)
-class Trial:
+class Trial(msgspec.Struct):
     """A link this node tries to do without. `missing`: the topics in which no way round is known yet."""
 
     target: Ref
@@ -54,16 +54,15 @@ class Trial:
     asker: Ref
     topics: frozenset[Topic]
     deadline: Time
-    missing: set[Topic] = field(default_factory=set)
+    missing: set[Topic] = msgspec.field(default_factory=set)
     yielding: bool = False
 
 
-@dataclass(slots=True)
-class Passing:
+class Passing(msgspec.Struct):
     """A probe that came by: from whom first, in each topic."""
 
     until: Time
-    came_from: dict[Topic, NodeId] = field(default_factory=dict)
+    came_from: dict[Topic, NodeId] = msgspec.field(default_factory=dict)
 
 
 class TrialTimer(Timer, frozen=True):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers, Topic
@@ -30,8 +31,7 @@ class LinkTimer(Timer, frozen=True):
     node: NodeId
 
 
-@dataclass(slots=True)
-class Link:
+class Link(msgspec.Struct):
     """One link as this end sees it; `successors` are the far end's, to whom its loss is reported."""
 
     ref: Ref

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Timer, TimerHandlers, Topic
@@ -27,8 +27,7 @@ class LossReportLookup(LookupPurpose, frozen=True):
     event: EventId
 
 
-@dataclass(slots=True)
-class OpenReport:
+class OpenReport(msgspec.Struct):
     """A loss this node has to report; `topics` are those it shared with the lost node."""
 
     topics: tuple[Topic, ...]

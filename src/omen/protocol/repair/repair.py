@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Timer, Topic
@@ -48,30 +48,26 @@ class LinkedLossLookup(LookupPurpose, frozen=True):
     linked: EventId
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True):
     """All links are made."""
 
     repair: Repair
 
 
-@dataclass(frozen=True, slots=True)
-class LeftToAnother:
+class LeftToAnother(msgspec.Struct, frozen=True):
     """The repair is another coordinator's to do."""
 
     event: EventId
 
 
-@dataclass(frozen=True, slots=True)
-class PutOff:
+class PutOff(msgspec.Struct, frozen=True):
     """The repair has to wait for another one, or for a silent node: for the longer the more often it was put off."""
 
     event: EventId
     times: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Abandoned:
+class Abandoned(msgspec.Struct, frozen=True):
     """The node that asked for this repair does not answer."""
 
     event: EventId

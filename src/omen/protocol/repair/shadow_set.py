@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from omen.protocol.events import Engine, NodeId, RepairStage, Topic
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
 
 
-@dataclass(slots=True)
-class Loss:
+class Loss(msgspec.Struct):
     """A node that has failed or left, or topics that it gives up, and what is known of its former neighbours.
 
     `known` is false for a linked loss as long as its own coordinator has not told who its neighbours were.
     """
 
     event: EventId
-    topics: set[Topic] = field(default_factory=set)
-    neighbours: dict[NodeId, Ref] = field(default_factory=dict)
-    backups: dict[NodeId, Ref] = field(default_factory=dict)
+    topics: set[Topic] = msgspec.field(default_factory=set)
+    neighbours: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
+    backups: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
     known: bool = True
 
 
-@dataclass(slots=True)
-class Repair:
+class Repair(msgspec.Struct):
     """The state of one repair. `centre`: the node to be linked (join, added topics); None for a loss.
 
     `outer`: answers of nodes around the shadow set, `unheard` those still to answer, `widened` how many hops so far.
@@ -36,12 +35,12 @@ class Repair:
     event: EventId
     centre: Ref | None
     topics: set[Topic]
-    losses: dict[NodeId, Loss] = field(default_factory=dict)
-    members: dict[NodeId, Ref] = field(default_factory=dict)
-    former: set[NodeId] = field(default_factory=set)
-    answers: dict[NodeId, ShadowReply] = field(default_factory=dict)
-    outer: dict[NodeId, ShadowReply] = field(default_factory=dict)
-    unheard: set[NodeId] = field(default_factory=set)
+    losses: dict[NodeId, Loss] = msgspec.field(default_factory=dict)
+    members: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
+    former: set[NodeId] = msgspec.field(default_factory=set)
+    answers: dict[NodeId, ShadowReply] = msgspec.field(default_factory=dict)
+    outer: dict[NodeId, ShadowReply] = msgspec.field(default_factory=dict)
+    unheard: set[NodeId] = msgspec.field(default_factory=set)
     widened: int = 0
     asked: tuple[Topic, ...] = ()
     stage: RepairStage = RepairStage.WAITING
@@ -49,12 +48,12 @@ class Repair:
     tries: int = 0
     walks: int = 0
     walked: bool = False
-    gone: set[NodeId] = field(default_factory=set)
-    passed_over: dict[NodeId, Ref] = field(default_factory=dict)
-    inquiries: set[NodeId] = field(default_factory=set)
-    open_links: dict[tuple[NodeId, NodeId], set[NodeId]] = field(default_factory=dict)
-    confirmed_by: set[NodeId] = field(default_factory=set)
-    made: list[tuple[NodeId, NodeId]] = field(default_factory=list)
+    gone: set[NodeId] = msgspec.field(default_factory=set)
+    passed_over: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
+    inquiries: set[NodeId] = msgspec.field(default_factory=set)
+    open_links: dict[tuple[NodeId, NodeId], set[NodeId]] = msgspec.field(default_factory=dict)
+    confirmed_by: set[NodeId] = msgspec.field(default_factory=set)
+    made: list[tuple[NodeId, NodeId]] = msgspec.field(default_factory=list)
     agreed_by_both: bool = True
 
     def silent(self) -> list[NodeId]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Topic
@@ -14,14 +15,13 @@ from omen.protocol.repair.backups import build_backups
 SEEN_AT_MOST = 4096
 
 
-@dataclass(slots=True)
-class Shadow:
+class Shadow(msgspec.Struct):
     """What is kept for one node in case it fails. `counts`: how often the backups have each of its topics."""
 
     topics: frozenset[Topic] = frozenset()
-    backups: list[NodeId] = field(default_factory=list)
-    counts: dict[Topic, int] = field(default_factory=dict)
-    lacking: set[Topic] = field(default_factory=set)
+    backups: list[NodeId] = msgspec.field(default_factory=list)
+    counts: dict[Topic, int] = msgspec.field(default_factory=dict)
+    lacking: set[Topic] = msgspec.field(default_factory=set)
     quiet: int = 0
     stale: bool = True
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Topic
@@ -15,8 +16,7 @@ Told = tuple[int, int, int]
 """Degree, target and version of the interest, as a neighbour last heard them."""
 
 
-@dataclass(slots=True)
-class Neighbour:
+class Neighbour(msgspec.Struct):
     """What is known of a neighbour (Fig. 1). `shared`: what of this node's topics it covers.
 
     `told`: what it knows of this node. `asked`: to disconnect, with what is known of it now. `silent`: heartbeats of

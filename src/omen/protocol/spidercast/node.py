@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, assert_never
+
+import msgspec
 
 from omen.protocol.context import Outbox
 from omen.protocol.events import (
@@ -65,8 +66,7 @@ HANDLERS: dict[type, Callable[[Task, NodeId, Any, Time], None]] = {
 """Fig. 4. Not in the nodes, so that a world of them can be saved."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskStatus:
+class TaskStatus(msgspec.Struct, frozen=True):
     """One task at one moment. `most`: L^max; `cover`: how often the neighbours cover each topic.
 
     `preset`: how many neighbours it was handed at the start. Mappings are read-only views that go on changing.
@@ -91,8 +91,7 @@ class TaskStatus:
         return [topic for topic, times in self.cover.items() if times < self.coverage]
 
 
-@dataclass(frozen=True, slots=True)
-class SpiderStatus:
+class SpiderStatus(msgspec.Struct, frozen=True):
     """One node at one moment: all that the outside sees of it. `waiting`: a node may be asked again when its quarantine
     is over. `refused`: messages dropped by validation, by reason.
     """

@@ -26,7 +26,7 @@ Where the figures cannot be followed as printed:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from omen.protocol.context import Outbox
 from omen.protocol.events import NodeId, Randomness, Time, Timer, Topic
@@ -53,8 +53,7 @@ class MaintainTimer(Timer, frozen=True):
     task: int
 
 
-@dataclass(slots=True)
-class Myself:
+class Myself(msgspec.Struct):
     """What both tasks say of their node."""
 
     ref: Ref
@@ -62,8 +61,7 @@ class Myself:
     version: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class TaskContext:
+class TaskContext(msgspec.Struct, frozen=True):
     """What both tasks of a node are made with."""
 
     me: Myself
