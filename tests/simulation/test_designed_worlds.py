@@ -9,11 +9,11 @@ import pytest
 
 from omen.sim.drawing import Draft, draw_scenario
 from omen.sim.running import Run
-from omen.sim.scenario import COORDINATOR, STAGES, EventSpec, Scenario
+from omen.sim.scenario import COORDINATOR, DRAWN_STAGES, EventSpec, Scenario
 from omen.sim.world import generator_for
 
 COVERAGES = (0, 1, 5)
-KILLS = [(step, resilience, coverage) for step, resilience, coverage in product(STAGES, (2, 3, 4), COVERAGES)]
+KILLS = [(step, resilience, coverage) for step, resilience, coverage in product(DRAWN_STAGES, (2, 3, 4), COVERAGES)]
 JOINS = [(resilience, coverage, seed) for resilience, coverage, seed in product((2, 3, 4), COVERAGES, range(2))]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from omen.sim.drawing import HARSH
 from omen.sim.running import Outcome
-from omen.sim.scenario import COORDINATOR, ROLES, STAGES, EventSpec, Scenario
+from omen.sim.scenario import COORDINATOR, DRAWN_STAGES, ROLES, EventSpec, Scenario
 from omen.sim.search import Search
 
 WITHIN = range(60)
@@ -40,7 +40,7 @@ def test_the_worlds_within_hold_what_they_are_meant_to_hold() -> None:
     events = [event for scenario in scenarios for event in scenario.events]
     actions = {event.action for event in events}
     assert actions == {"crash", "leave", "join", "resubscribe", "pause", "resume", "suspect", "partition", "heal"}
-    assert {event.on for event in events if event.crash == COORDINATOR} == set(STAGES)
+    assert {event.on for event in events if event.crash == COORDINATOR} == set(DRAWN_STAGES)
     assert {event.crash for event in events if event.topic is not None} == set(ROLES)
     assert {scenario.config.resilience for scenario in scenarios} == {1, 2, 3, 4}
     assert {scenario.config.coverage for scenario in scenarios} == {0, 1, 2, 3, 4, 5}

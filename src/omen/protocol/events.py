@@ -118,12 +118,13 @@ class Disconnect(msgspec.Struct, frozen=True):
 
 
 class RepairStage(StrEnum):
-    """How far a repair is (omen Alg. 1): in this order, ASKING and LINKING again where members are lost."""
+    """How far a repair is (omen Alg. 1): in this order, from ASKING on again where members are lost or not joined."""
 
     WAITING = "waiting"
     GATHERING = "gathering"
     ASKING = "asking"
     LINKING = "linking"
+    CHECKING = "checking"
     FINISHING = "finishing"
 
 

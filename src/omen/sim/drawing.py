@@ -13,8 +13,8 @@ from msgspec import structs
 from omen.protocol.membership.ring import place_of
 from omen.sim.scenario import (
     COORDINATOR,
+    DRAWN_STAGES,
     ROLES,
-    STAGES,
     BoundsSpec,
     ConfigSpec,
     Delay,
@@ -133,7 +133,7 @@ class Draft:
         lost = self.lose_one()
         kills = 2 if allowed > 2 and self.random.randrange(2) else 1
         after = self.random.choice((0.0, 0.0, 1.0, 4.0, 15.0))
-        stage = self.random.choice(STAGES)
+        stage = self.random.choice(DRAWN_STAGES)
         self.events.append(EventSpec(burst, at, crash=lost))
         self.events += [EventSpec(burst, on=stage, of=lost, after_ms=after, crash=COORDINATOR)] * kills
         return 1 + kills

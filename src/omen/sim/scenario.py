@@ -17,6 +17,8 @@ from omen.sim.monitors import Bounds
 from omen.sim.world import Network
 
 STAGES = tuple(RepairStage)
+DRAWN_STAGES = tuple(stage for stage in RepairStage if stage is not RepairStage.CHECKING)
+"""The stages of every repair of a loss. Worlds are drawn with these, so that a seed means the same world as before."""
 ACTIONS = (
     "crash",
     "leave",

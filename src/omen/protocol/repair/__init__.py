@@ -7,9 +7,10 @@
                     LossReportTimer
     event_queue     exeQ and standbyL
     coordinator     Algs. 5 and 6: which events this node handles, in which order, which it stands by for; StandbyTimer
-    repair          Alg. 1, step by step: RepairStage WAITING, GATHERING, ASKING, LINKING, FINISHING. RingWalk,
-                    ShadowQuery, RelayedQuery, LinkProposal, LinkedLossQuery; RepairTimer
+    repair          Alg. 1, step by step: RepairStage WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING.
+                    RingWalk, ShadowQuery, RelayedQuery, LinkProposal, LinkedLossQuery; RepairTimer
     shadow_set      the state of one repair, and the pieces that the greedy engine joins
+    join_check      the links a repair counts on, asked for again before it ends
     shadow_member   a member of another node's shadow set. ShadowReply, LinkConfirmed, RingWalkReply
     backups         the four rules by which backup sets are chosen
     views           Algs. 2 and 4: the backup sets of the predecessors, and whether they are ready

@@ -178,7 +178,7 @@ class LinkPruning:
     def _may_go(self, node: NodeId, counted: Counted) -> bool:
         """Whether no repair counts on this link, as far as this end knows."""
         now = self._clock.now
-        others = any(until > now for one, until in self._counted.items() if one != counted)
+        others = any(until > now for one, until in self._counted.items() if not _is_done(one, counted))
         return self._links.is_up(node) and not others and not self._is_kept(node) and not self._requests.departing
 
     def _is_kept(self, node: NodeId) -> bool:
@@ -365,6 +365,11 @@ class LinkPruning:
     def _next(self) -> None:
         if self.waiting and self.trial is None:
             self._begin(self.waiting.pop(0))
+
+
+def _is_done(one: Counted, finished: Counted) -> bool:
+    """Whether a question was of a repair that is done: a coordinator has one at a time, and counts its questions up."""
+    return one[:2] == finished[:2] and one[2] <= finished[2]
 
 
 def _counted(asker: Ref, attempt: int) -> Counted:

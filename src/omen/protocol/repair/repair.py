@@ -1,4 +1,4 @@
-"""One repair, step by step: wait, gather, ask the shadow set, run the engine, have the links made (omen Alg. 1)."""
+"""One repair, step by step: wait, gather, ask the shadow set, run the engine, have links made, check (omen Alg. 1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
 
-WAITING, GATHERING, ASKING, LINKING, FINISHING = RepairStage
+WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING = RepairStage
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
 WALKS_AT_MOST = 8
 PUT_OFF_AT_MOST = 6
@@ -124,6 +124,8 @@ class Repairer:
             return self._finish(repair)
         elif node in repair.members and repair.members[node].incarnation <= incarnation:
             return self._go_on(repair, self._lose_member(repair, node))
+        elif repair.stage == CHECKING and node in repair.check.witnesses():
+            return self._doubt_silent(repair, [node])
         return None
 
     def on_timer(self, timer: RepairTimer) -> Outcome | None:
@@ -147,7 +149,7 @@ class Repairer:
         widened = loss.event.node not in repair.losses or not loss.topics <= repair.topics
         strangers = [node for node in loss.neighbours if node not in repair.members and node not in repair.losses]
         repair.add_loss(loss)
-        if repair.stage in (ASKING, LINKING) and (widened or (strangers and repair.stage == LINKING)):
+        if (repair.stage in (LINKING, CHECKING) and (widened or strangers)) or (repair.stage == ASKING and widened):
             return self._ask(repair)
         elif repair.stage == ASKING and strangers:
             return self._ask_silent(repair)
@@ -295,6 +297,8 @@ class Repairer:
         if repair is None or repair.event != message.event or message.attempt != repair.attempt:
             return None
         node = message.me.id
+        if repair.stage == CHECKING:
+            return self._on_check_reply(repair, message)
         if node in repair.members:
             if message.me.incarnation > repair.members[node].incarnation:
                 if repair.centre is None and node in repair.former:
@@ -338,7 +342,8 @@ class Repairer:
     def _go_on(self, repair: Repair, grown: bool) -> Outcome | None:
         """Members were lost: ask anew where others came in for them or links to them were planned, else go on."""
         cut_off = [pair for pair in repair.open_links if not repair.has_both(pair)]
-        redo = repair.stage == LINKING and (grown or cut_off) and self._config.remedies.redo_unconfirmed
+        cut_off += [pair for pair in repair.check.needed if repair.stage == CHECKING and repair.gone.intersection(pair)]
+        redo = repair.stage in (LINKING, CHECKING) and (grown or cut_off) and self._config.remedies.redo_unconfirmed
         if redo or (repair.stage == ASKING and grown):
             return self._ask(repair)
         else:
@@ -438,6 +443,11 @@ class Repairer:
                 return self._go_on(repair, any(grown))
             else:
                 return self._ask_silent(repair)
+        elif repair.stage == CHECKING:
+            if repair.tries >= self._config.attempts:
+                return self._doubt_silent(repair, repair.check.silent())
+            self._ask_witnesses(repair)
+            return None
         elif repair.tries >= self._config.attempts:
             if repair.is_centre_silent():
                 self.repair = None
@@ -463,6 +473,7 @@ class Repairer:
         repair.tries = 0
         rho = self._config.repair_rho if repair.centre is None else self._config.rho
         pairs = repair.plan(self._context.engine, rho, self._config.halo_hops > 0)
+        repair.planned = pairs
         repair.open_links = {pair: set() for pair in pairs}
         repair.made.extend(pairs)
         return self._propose(repair)
@@ -473,7 +484,7 @@ class Repairer:
         if repair.open_links and self._config.remedies.redo_unconfirmed:
             self._set_try_timer(repair)
         else:
-            return self._finish(repair)
+            return self._check(repair)
         return None
 
     def on_confirmed(self, sender: NodeId, message: LinkConfirmed) -> Outcome | None:
@@ -492,5 +503,51 @@ class Repairer:
         if len(ends) == 2:
             del repair.open_links[pair]
         if repair.stage == LINKING and not repair.open_links:
-            return self._finish(repair)
+            return self._check(repair)
         return None
+
+    def _check(self, repair: Repair) -> Outcome | None:
+        """All links are made. The old ones that hold pieces together are asked for once more (see `join_check`)."""
+        if not self._config.remedies.redo_unconfirmed or not repair.begin_check(self._config.halo_hops > 0).needed:
+            return self._finish(repair)
+        self._asked += 1
+        repair.attempt = self._asked
+        repair.tries = 0
+        self._enter(CHECKING, repair)
+        self._ask_witnesses(repair)
+        return None
+
+    def _ask_witnesses(self, repair: Repair) -> None:
+        ask = self._question(repair)
+        for node in repair.check.silent():
+            ref, direct = repair.way_to(node)
+            self._out.send(ref, ask if direct else RelayedQuery(ask, (node,)))
+        self._set_try_timer(repair)
+
+    def _on_check_reply(self, repair: Repair, message: ShadowReply) -> Outcome | None:
+        """A witness has answered. One that is new to this repair in any way means another round."""
+        node = message.me.id
+        if node not in repair.check.witnesses():
+            return None
+        if node in repair.members and (message.leaving or message.me.incarnation > repair.members[node].incarnation):
+            return self._go_on(repair, self._lose_member(repair, node))
+        if message.former and node not in repair.former and not message.leaving:
+            repair.members[node] = message.me
+            repair.former.add(node)
+            return self._ask(repair)
+        repair.check.replies[node] = message
+        if repair.check.silent():
+            return None
+        unconfirmed = repair.check.unconfirmed(repair.agreed_by_both)
+        if not unconfirmed:
+            return self._finish(repair)
+        repair.doubt(unconfirmed)
+        return self._ask(repair)
+
+    def _doubt_silent(self, repair: Repair, silent: list[NodeId]) -> Outcome | None:
+        """Witnesses that do not answer count as lost, as in asking, and no path through them is counted on."""
+        repair.doubt([pair for pair in repair.check.needed if not set(silent).isdisjoint(pair)])
+        for node in silent:
+            if node in repair.members:
+                self._pass_over(repair, node)
+        return self._ask(repair)

@@ -9,6 +9,7 @@ import msgspec
 from omen.protocol.events import Engine, NodeId, RepairStage, Topic
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
+from omen.protocol.repair.join_check import JoinCheck, Pair, needed_links
 
 
 class Loss(msgspec.Struct):
@@ -29,7 +30,8 @@ class Repair(msgspec.Struct):
 
     `outer`: answers of nodes around the shadow set, `unheard` those still to answer, `widened` how many hops so far.
     `passed_over`: nodes that could have taken a newcomer in, had they answered. `agreed_by_both`: a link between two
-    nodes that were heard counts only if both name it.
+    nodes that were heard counts only if both name it. `planned`: the new links of this round. `check`: what is asked
+    again before it ends; `doubted`: links that were not confirmed then.
     """
 
     event: EventId
@@ -55,6 +57,9 @@ class Repair(msgspec.Struct):
     confirmed_by: set[NodeId] = msgspec.field(default_factory=set)
     made: list[tuple[NodeId, NodeId]] = msgspec.field(default_factory=list)
     agreed_by_both: bool = True
+    planned: list[Pair] = msgspec.field(default_factory=list)
+    check: JoinCheck = msgspec.field(default_factory=JoinCheck)
+    doubted: set[Pair] = msgspec.field(default_factory=set)
 
     def silent(self) -> list[NodeId]:
         """Members that have not answered yet."""
@@ -240,29 +245,82 @@ class Repair(msgspec.Struct):
     def _unite(self, nodes: Sequence[NodeId], halo: bool) -> list[dict[NodeId, NodeId]]:
         """For each topic a forest over the nodes seen in it: those of a tree are connected by links seen."""
         parents: list[dict[NodeId, NodeId]] = [{} for _ in self.asked]
-        inside = set(nodes)
-        heard = self.outer | {node: self.answers[node] for node in nodes}
-        named = {node: dict(answer.links) for node, answer in heard.items()}
         for node in nodes:
             for topic in positions(self.answers[node].mine):
                 parents[topic].setdefault(node, node)
+        for node, other, shared in self._counted_links(nodes, halo):
+            for topic in _positions(shared):
+                _unite(parents[topic], node, other)
+        return parents
+
+    def _counted_links(self, nodes: Sequence[NodeId], halo: bool) -> Iterator[tuple[NodeId, NodeId, int]]:
+        """The links counted on, by what was answered: who named it, the other end, the topics as bits."""
+        inside = set(nodes)
+        heard = self.outer | {node: self.answers[node] for node in nodes}
+        named = {node: dict(answer.links) for node, answer in heard.items()}
         for node, answer in heard.items():
             for other, bits in answer.links:
-                if other in self.losses or not (halo or other in inside):
+                if other in self.losses or other in self.gone or not (halo or other in inside):
+                    continue
+                if self.doubted and _pair(node, other) in self.doubted:
                     continue
                 shared = int.from_bytes(answer.mine, "little") & int.from_bytes(bits, "little")
                 if other in named and self.agreed_by_both:
                     # half made, half gone, or about to give a topic up: both ends must count on it
                     shared &= int.from_bytes(heard[other].mine, "little")
                     shared &= int.from_bytes(named[other].get(node, b""), "little")
-                for topic in _positions(shared):
-                    _unite(parents[topic], node, other)
-        return parents
+                yield node, other, shared
+
+    def begin_check(self, halo: bool) -> JoinCheck:
+        """What has to be asked again before this repair of a loss ends; nothing for a join, whose links are confirmed.
+
+        Links between former neighbours come first, then those whose ends were both heard: they cost fewest questions.
+        """
+        if self.centre is not None:
+            self.check = JoinCheck()
+            return self.check
+        nodes = sorted(node for node in self.members if node in self.answers)
+        mine = {node: int.from_bytes(self.answers[node].mine, "little") for node in nodes}
+        former = {node: mine[node] for node in nodes if node in self.former}
+        fresh = {_pair(*pair): mine[pair[0]] & mine[pair[1]] for pair in self.planned}
+        counted: dict[Pair, int] = {}
+        for node, other, shared in self._counted_links(nodes, halo):
+            if shared:
+                counted[_pair(node, other)] = counted.get(_pair(node, other), 0) | shared
+
+        def rank(pair: Pair) -> tuple[int, int, Pair]:
+            unheard = sum(end not in mine and end not in self.outer for end in pair)
+            return unheard, sum(end not in former for end in pair), pair
+
+        self.check = needed_links(former, fresh, {pair: counted[pair] for pair in sorted(counted, key=rank)})
+        return self.check
+
+    def doubt(self, pairs: Iterable[Pair]) -> None:
+        """Count on these links no more."""
+        self.doubted.update(pairs)
+
+    def way_to(self, witness: NodeId) -> tuple[Ref, bool]:
+        """Whom to send a question to: the witness, or (false) a neighbour of it that passes the question on."""
+        if witness in self.members:
+            return self.members[witness], True
+        if witness in self.outer:
+            return self.outer[witness].me, True
+        named = next(
+            node for pair in self.check.needed if witness in pair for node in pair if self._is_heard(node, witness)
+        )
+        return (self.members[named] if named in self.members else self.outer[named].me), False
+
+    def _is_heard(self, node: NodeId, witness: NodeId) -> bool:
+        return node != witness and (node in self.members or node in self.outer)
 
     def _broken_off(self, parents: Sequence[dict[NodeId, NodeId]], nodes: Iterable[NodeId]) -> list[set[NodeId]]:
         """For each topic the pieces (by their roots) that hold a former neighbour."""
         former = self.former.intersection(nodes)
         return [{_find(parent, node) for node in former if node in parent} for parent in parents]
+
+
+def _pair(one: NodeId, other: NodeId) -> Pair:
+    return (one, other) if one < other else (other, one)
 
 
 def _find(piece: dict[NodeId, NodeId], node: NodeId) -> NodeId:

@@ -8,8 +8,17 @@ from omen.protocol.events import NodeId, Notify, RepairStage, RepairStageEntered
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.base import EventKind
-from omen.protocol.messages.overlay import EventId, LinkConfirmed, LinkProposal, Ref, ShadowQuery, ShadowReply
+from omen.protocol.messages.overlay import (
+    EventId,
+    LinkConfirmed,
+    LinkProposal,
+    Ref,
+    RelayedQuery,
+    ShadowQuery,
+    ShadowReply,
+)
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
+from omen.protocol.repair.join_check import needed_links
 from omen.protocol.repair.repair import Finished, Repairer, RepairTimer
 from omen.protocol.repair.shadow_set import Loss, to_bits
 from omen.protocol.repair.views import Views
@@ -35,11 +44,17 @@ class Coordinating:
         assert self.repairer.repair is not None
         return self.repairer.on_timer(RepairTimer(stage, LOST, self.repairer.repair.attempt))
 
-    def reply(self, me: Ref, former: bool = True) -> object:
+    def reply(self, me: Ref, former: bool = True, links: tuple[NodeId, ...] = ()) -> object:
         assert self.repairer.repair is not None
         bits = to_bits((TOPIC,), (TOPIC,))
         attempt = self.repairer.repair.attempt
-        return self.repairer.on_reply(ShadowReply(LOST, attempt, me, 1, bits, b"\0", 1, (), former, False))
+        named = tuple((other, bits) for other in links)
+        return self.repairer.on_reply(ShadowReply(LOST, attempt, me, 1, bits, b"\0", 1, named, former, False))
+
+    def answer(self, links: dict[NodeId, tuple[NodeId, ...]]) -> object:
+        """Both former neighbours answer, in turn, with these links; what came of it."""
+        outcomes = [self.reply(ref(node), links=links[node]) for node in (7, 8)]
+        return outcomes[-1]
 
     def stages(self) -> list[RepairStage]:
         """The stages entered since the last time."""
@@ -113,3 +128,60 @@ def test_a_former_neighbour_that_answers_in_its_next_incarnation_is_a_linked_los
     assert 7 not in repair.members
     assert repair.losses[7].event == EventId(7, 1, EventKind.LEAVE)
     assert not repair.losses[7].known
+
+
+LINKED = {7: (8,), 8: (7,)}
+APART: dict[NodeId, tuple[NodeId, ...]] = {7: (), 8: ()}
+
+
+def test_links_that_hold_pieces_together_are_asked_for_again_before_a_repair_ends() -> None:
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    first = sent(coordinating.context.out)
+    assert coordinating.answer(LINKED) is None
+    again = sent(coordinating.context.out)
+    assert [to for to, _ in again] == [to for to, _ in first] == [7, 8]
+    assert {message.attempt for _, message in again if isinstance(message, ShadowQuery)} == {2}
+    assert isinstance(coordinating.answer(LINKED), Finished)
+
+
+def test_a_link_that_went_while_a_repair_counted_on_it_means_another_round() -> None:
+    """Until there was a check, this repair ended with 7 and 8 apart."""
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    coordinating.answer(LINKED)
+    coordinating.stages()
+    assert coordinating.answer(APART) is None
+    assert coordinating.stages() == [RepairStage.ASKING]
+    assert coordinating.answer(LINKED) is None, "a link that was doubted once is counted on no more"
+    assert coordinating.stages() == [RepairStage.LINKING]
+    assert confirm(coordinating, 7, 8) is None
+    assert isinstance(confirm(coordinating, 8, 7), Finished)
+
+
+def test_a_node_known_by_the_word_of_others_alone_has_to_say_itself_that_it_is_there() -> None:
+    """7 and 8 are joined by 20, which was not asked; it is reached through 7, and without its answer not counted on."""
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    repair = coordinating.repairer.repair
+    assert repair is not None
+    coordinating.answer({7: (20,), 8: (20,)})
+    assert repair.check.witnesses() == [7, 8, 20]
+    relayed = [(to, message) for to, message in sent(coordinating.context.out) if isinstance(message, RelayedQuery)]
+    assert [(to, message.to) for to, message in relayed] == [(7, (20,))]
+    coordinating.answer({7: (20,), 8: (20,)})
+    for _ in range(coordinating.context.config.attempts):
+        assert repair.stage is RepairStage.CHECKING
+        coordinating.fire(RepairStage.CHECKING)
+    assert repair.stage is RepairStage.ASKING
+    coordinating.answer({7: (20,), 8: (20,)})
+    assert repair.planned == [(7, 8)]
+
+
+def test_what_hangs_loose_is_not_asked_and_new_links_need_no_question() -> None:
+    """3 and 5 are to be joined in two topics; in the first by a new link, in the second through 4; 9 joins nothing."""
+    old = {(3, 9): 0b11, (3, 4): 0b11, (4, 5): 0b10}
+    check = needed_links({3: 0b11, 5: 0b11}, {(3, 5): 0b01}, old)
+    assert check.needed == {(3, 4): 0b10, (4, 5): 0b10}
+    assert check.witnesses() == check.silent() == [3, 4, 5]
+    assert set(check.unconfirmed(True)) == {(3, 4), (4, 5)}
