@@ -52,7 +52,12 @@ FORMER_NAMES = {
     "protocol.dissemination.windows_bytes": "total_window_bytes",
 }
 """Settings as version 0.1.0 called them: accepted for one release, with a warning."""
-REMOVED = frozenset(f"protocol.dissemination.{name}" for name in ("window_count", "window_bytes", "gap_attempts"))
+REMOVED = frozenset(
+    [
+        "protocol.lost_memory",
+        *(f"protocol.dissemination.{name}" for name in ("window_count", "window_bytes", "gap_attempts")),
+    ]
+)
 """Settings of version 0.1.0 that there are no more: skipped for one release, with a warning."""
 Settings = TypeVar("Settings")
 

@@ -119,8 +119,9 @@ class Config:
     """One digest a link, and one report from each piece of a topic, in each such interval."""
     label_refresh: int = 60
     """After so many audit periods the leader of a piece renews its label; three times that, and it expires."""
-    lost_memory: Time = 600 * SECOND
-    """For how long lost peers are tried again, so that the halves of a network that was cut find each other."""
+    lost_retry: Time = 10 * SECOND
+    """The longest pause until the next of the lost peers is tried again, so that the halves of a network that was cut
+    find each other; longer in a large cluster, where others try too."""
     redundant_removals: int = 5
     """Links inside the shadow set that a repair may remove when another path is verified."""
     global_view: bool = False

@@ -45,6 +45,12 @@ class PeerLost(msgspec.Struct, frozen=True):
     incarnation: int | None = None
 
 
+class ContactsFound(msgspec.Struct, frozen=True):
+    """The driver has found these nodes of the cluster alive, as its seeds. They may belong to another ring."""
+
+    peers: tuple[Ref, ...]
+
+
 class Subscribe(msgspec.Struct, frozen=True):
     """Change the node's own topics: what is added and what is dropped."""
 
@@ -90,7 +96,7 @@ class LinkRoom(msgspec.Struct, frozen=True):
 
 
 Command = Subscribe | Depart | Publish | Replay
-Input = Received | TimerFired | PeerLost | LinkSlow | LinkReady | LinkRoom | Command
+Input = Received | TimerFired | PeerLost | ContactsFound | LinkSlow | LinkReady | LinkRoom | Command
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):

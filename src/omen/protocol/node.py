@@ -156,9 +156,13 @@ class OmenNode(ShownNode):
             self._parts.failure_detector.start()
         if self.config.audit:
             self._parts.audit.start()
+        self._parts.lost_peers.start()
         if self._contacts:
-            self._dissemination.note_joining(None)
-            self._parts.join_leave.join(self._contacts)
+            self._join(self._contacts)
+
+    def _join(self, contacts: Sequence[Ref]) -> None:
+        self._dissemination.note_joining(None)
+        self._parts.join_leave.join(contacts)
 
     def _rejoin(self, incarnation: int) -> None:
         """This node was declared failed: all it had is void, but the peers it knows, and what it wants."""
@@ -195,6 +199,8 @@ class OmenNode(ShownNode):
             case events.PeerLost(peer, incarnation):
                 if not (self.config.detector and self._parts.failure_detector.suspect(peer, now)):
                     self._lose(peer, incarnation)
+            case events.ContactsFound(peers):
+                self._meet_contacts(peers)
             case events.Publish(topic, payload, fields):
                 return self._publish(topic, payload, fields)[1]
             case events.LinkRoom(peer, room):
@@ -274,6 +280,9 @@ class OmenNode(ShownNode):
             parts.views.follow(ring.get_preds(), parts.coordinator.pinned())
             parts.views.select_view()
             parts.gossip.fetch_predecessors()
+            if self.config.audit and parts.ring_merge.notice():
+                parts.audit.hurry()
+                self._set_round_timer(0)
         if links.changed or ring_changed or parts.peer_table.me.digest is not parts.connections.told:
             parts.descriptor.refresh()
             watched = parts.connections.keep()
@@ -311,6 +320,8 @@ class OmenNode(ShownNode):
                     assert_never(finding)
 
     def _on_digest_offer(self, sender: NodeId, message: messages.DigestOffer) -> None:
+        if self._parts.join_leave.is_offered_a_ring(sender, message):
+            self._join((message.digests[0].ref,))
         self._act_on(self._parts.gossip.on_offer(sender, message))
 
     def _on_descriptors(self, _: NodeId, message: messages.Descriptors) -> None:
@@ -430,15 +441,40 @@ class OmenNode(ShownNode):
     def _take_back(self, ref: Ref) -> None:
         """A peer says itself that it is there: lift the tombstone, take it in again."""
         self._hear_of_incarnation(ref.id, ref.incarnation)
-        sampling = self._parts.peer_sampling
         if self._parts.peer_table.is_declared_failed(ref):
             self._lift_tombstone(ref)
-            if len(sampling.view) >= self.config.sample_size:
-                sampling.drop(max(sampling.view, key=lambda other: (sampling.view[other][1], other)))
-            self._parts.gossip.offer(ref)
         self._parts.lost_peers.forget(ref.id)
+        self._meet(ref)
+
+    def _meet_contacts(self, peers: Sequence[Ref]) -> None:
+        """The driver has found nodes alive. One that was declared failed here is told so: it refutes, or rejoins."""
+        found = [ref for ref in peers if ref.id != self.ref.id]
+        lost = [ref for ref in found if self._parts.peer_table.is_declared_failed(ref)]
+        for ref in lost:
+            self._out.send(ref, messages.FailureNotice(self.ref, ref.incarnation, final=False))
+        living = [ref for ref in found if ref not in lost]
+        if living and self._parts.join_leave.is_outside:
+            self._join(living)
+            return
+        for ref in living:
+            self._meet(ref)
+
+    def _meet(self, ref: Ref) -> None:
+        """A living node that may belong to another ring: swap what both know, and the two rings become one.
+
+        A node that is alone joins through it, so that it is linked at once.
+        """
+        parts = self._parts
+        if parts.join_leave.is_outside:
+            self._join((ref,))
+            return
+        sampling = parts.peer_sampling
+        if ref.id not in parts.ring.members:
+            if ref.id not in sampling.view and len(sampling.view) >= self.config.sample_size:
+                sampling.drop(max(sampling.view, key=lambda other: (sampling.view[other][1], other)))
+            parts.gossip.offer(ref)
         sampling.add(ref)
-        self._act_on(self._parts.gossip.meet(ref))
+        self._act_on(parts.gossip.meet(ref))
 
     def _lift_tombstone(self, ref: Ref) -> None:
         """What was handled for that incarnation is void: when it ends it is to be repaired anew."""
@@ -478,7 +514,6 @@ class OmenNode(ShownNode):
 
     def _on_audit_period(self, _: AuditPeriodTimer) -> None:
         self._parts.audit.next_period()
-        self._parts.lost_peers.try_again()
 
     # Links and repairs
 

@@ -18,6 +18,7 @@ from omen.protocol.membership.peer_sampling import PeerSampling
 from omen.protocol.membership.peer_table import PeerTable, Registry
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.membership.ring_merge import RingMerge
 from omen.protocol.repair.coordinator import Coordinator
 from omen.protocol.repair.link_pruning import LinkPruning
 from omen.protocol.repair.links import Links
@@ -37,6 +38,7 @@ class Parts(msgspec.Struct, frozen=True):
     peer_sampling: PeerSampling
     gossip: Gossip
     ring_lookup: RingLookup
+    ring_merge: RingMerge
     failure_detector: FailureDetector
     lost_peers: LostPeers
     coordinator: Coordinator
@@ -100,8 +102,9 @@ def build_parts(context: NodeContext, registry: Registry | None, lost_peers: Map
         peer_sampling=sampling,
         gossip=gossip,
         ring_lookup=lookup,
+        ring_merge=RingMerge(context, ring, gossip, requests),
         failure_detector=FailureDetector(context),
-        lost_peers=LostPeers(context, incarnations, lost_peers),
+        lost_peers=LostPeers(context, incarnations, ring, lost_peers),
         coordinator=coordinator,
         loss_reports=loss_reports,
         descriptor=descriptor,

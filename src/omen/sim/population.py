@@ -10,7 +10,7 @@ import numpy.typing as npt
 from omen.interests import Interests, Label, label_array, label_keys
 from omen.overlay import Overlay
 from omen.protocol.config import Config
-from omen.protocol.events import Depart, Engine, NodeId, Subscribe, Topic
+from omen.protocol.events import ContactsFound, Depart, Engine, NodeId, Subscribe, Topic
 from omen.protocol.membership.peer_table import Registry
 from omen.protocol.membership.ring import SPARE, nearest_after, nearest_before, place_of
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
@@ -128,16 +128,31 @@ class Population:
         """A node joins or rejoins, through the member named or random ones; `place`: where it stands."""
         if place is not None:
             self._places[label] = place
+        members = self.members() if through is None else [self.place(through)]
+        first = self._random.randrange(len(members)) if members else 0
+        known = [members[(first + step) % len(members)] for step in range(min(self._contacts, len(members)))]
+        return self._begin(label, topics, [self._ref(contact) for contact in known])
+
+    def begin_alone(self, label: Label, topics: Sequence[Label]) -> NodeId:
+        """A node begins as the first of a cluster, whichever others there are."""
+        return self._begin(label, topics, ())
+
+    def _begin(self, label: Label, topics: Sequence[Label], contacts: Sequence[Ref]) -> NodeId:
         node = self.place(label)
         before = self.cores[node].ref.incarnation if node in self.cores else 0
         incarnation = max(self._incarnations.get(node, 0), before) + 1
         self._incarnations[node] = incarnation
-        members = self.members() if through is None else [self.place(through)]
-        first = self._random.randrange(len(members)) if members else 0
-        known = [members[(first + step) % len(members)] for step in range(min(self._contacts, len(members)))]
-        refs = [Ref(contact, self.world.places[contact].incarnation, "") for contact in known]
-        self.world.add(node, self._core(node, incarnation, self._keys(topics), refs), incarnation)
+        self.world.add(node, self._core(node, incarnation, self._keys(topics), contacts), incarnation)
         return node
+
+    def _ref(self, node: NodeId) -> Ref:
+        return Ref(node, self.world.places[node].incarnation, "")
+
+    def meet(self, label: Label, other: Label) -> None:
+        """A node's driver finds another alive, as by a seed."""
+        node, found = self.place(label), self.place(other)
+        if node in self.members() and found in self.members():
+            self.world.tell(node, ContactsFound((self._ref(found),)))
 
     def crash(self, label: Label) -> None:
         node = self.place(label)

@@ -198,6 +198,9 @@ class Run:
         elif action == "heal":
             monitors.note_burst()
             self.world.heal()
+        elif action == "meet":
+            monitors.note_burst()
+            population.meet(*name)
         elif population.place(name) in population.members():
             self._do_to_member(action, name, event)
 
@@ -228,6 +231,10 @@ class Run:
 
     def _join(self, event: EventSpec, name: Name) -> None:
         if self.population.place(name) in self.population.members():
+            return
+        if event.alone:
+            self.monitors.note_scramble()  # until the clusters meet, topics are split and no event explains it
+            self.population.begin_alone(name, event.topics or ())
             return
         node = self.population.join(name, event.topics or (), event.through)
         self.monitors.expect(EventId(node, self.population.cores[node].ref.incarnation, EventKind.JOIN))

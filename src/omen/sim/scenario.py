@@ -31,6 +31,7 @@ ACTIONS = (
     "mute",
     "heal",
     "scramble",
+    "meet",
 )
 COORDINATOR = "coordinator"
 ROLES = ("rendezvous", "leader", "cut")
@@ -135,6 +136,7 @@ class ConfigSpec(Table, frozen=True):
     audit: bool | None = None
     audit_ms: float | None = None
     label_refresh: int | None = None
+    lost_retry_ms: float | None = None
     lost_memory_ms: float | None = None
     remedies: RemedySpec = RemedySpec()
 
@@ -157,6 +159,7 @@ class EventSpec(Table, frozen=True):
     topics: Names | None = None
     place: int | None = None
     through: Name | None = None
+    alone: bool | None = None
     pause: Name | None = None
     resume: Name | None = None
     suspect: Name | None = None
@@ -166,6 +169,7 @@ class EventSpec(Table, frozen=True):
     mute: tuple[Pair, ...] | None = None
     heal: bool | None = None
     scramble: float | None = None
+    meet: Pair | None = None
 
     @property
     def action(self) -> str:
@@ -256,6 +260,7 @@ class Scenario(Table, frozen=True):
 
     def protocol_config(self) -> Config:
         given = {name: value for name, value in msgspec.structs.asdict(self.config).items() if value is not None}
+        given.pop("lost_memory_ms", None)  # of version 0.1.0: lost peers are tried for ever since
         given["remedies"] = Remedies(**msgspec.structs.asdict(self.config.remedies))
         for name in [name for name in given if name.endswith("_ms")]:
             target = PERIODS.get(name, name.removesuffix("_ms"))
@@ -396,7 +401,9 @@ def _event_complaint(event: EventSpec, known: set[Name]) -> str | None:
         return f'`crash = "{event.crash}"` needs `topic`'
     if given[0] == "scramble" and not 0 <= (event.scramble or 0) <= 1:
         return f"`scramble` is {event.scramble}: must be a share from 0 to 1"
-    groups: tuple[Any, ...] = (*(event.partition or ()), *(event.mute or ()))
+    if event.alone and event.through is not None:
+        return "a node that begins `alone` joins `through` none"
+    groups: tuple[Any, ...] = (*(event.partition or ()), *(event.mute or ()), event.meet or ())
     fields = ("crash", "leave", "resubscribe", "pause", "resume", "suspect", "by", "through", "of")
     named = [getattr(event, field) for field in fields if event.topic is None or field != "crash"]
     for name in (*named, *(name for group in groups for name in group)):

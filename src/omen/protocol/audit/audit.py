@@ -12,7 +12,7 @@ from omen.protocol.audit.labels import LabelSpreadTimer, PieceLabels
 from omen.protocol.audit.leader_reports import LeaderReports
 from omen.protocol.audit.rendezvous import PieceQueryTimer, Rendezvous, RendezvousTimer
 from omen.protocol.context import NodeContext
-from omen.protocol.events import Handlers, Timer, TimerHandlers
+from omen.protocol.events import Handlers, Time, Timer, TimerHandlers
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.overlay import (
@@ -26,11 +26,19 @@ from omen.protocol.messages.overlay import (
 )
 from omen.protocol.repair.links import Links
 
+HASTE = 8  # parts of a period: after a merge leaders report this much sooner
+SOON = 20  # and for the first time within two of these
 SETTLING = 5  # a fifth of a period passes between a change of pieces and the report of it
 
 
 class AuditPeriodTimer(Timer, frozen=True):
     """The next audit period begins."""
+
+
+class HasteTimer(Timer, frozen=True):
+    """Another ring has come in: leaders report ahead of their period, so many times."""
+
+    times: int
 
 
 class LeaderReportTimer(Timer, frozen=True):
@@ -44,7 +52,9 @@ class Audit:
         self._config = context.config
         self._random = context.random
         self._out = context.out
+        self._clock = context.clock
         self._settling = False
+        self._hurried: Time | None = None
         self.labels = PieceLabels(context, links)
         self.leader_reports = LeaderReports(context, ring, links, self.labels, ring_lookup)
         self.rendezvous = Rendezvous(context, ring)
@@ -64,6 +74,7 @@ class Audit:
         return {
             LabelSpreadTimer: self._on_spread,
             LeaderReportTimer: self._on_report,
+            HasteTimer: self._on_haste,
             RendezvousTimer: self.rendezvous.inquire,
             PieceQueryTimer: self.rendezvous.on_query_timer,
         }
@@ -80,6 +91,18 @@ class Audit:
         self.rendezvous.expire()
         self.labels.next_period()
         self.leader_reports.next_period()
+
+    def hurry(self) -> None:
+        """Two rings have become one: report soon, and once more when it is known who answers for what."""
+        now, period = self._clock.now, self._config.audit_period
+        if self._hurried is None or now - self._hurried >= period // HASTE:
+            self._hurried = now
+            self._out.set_timer(HasteTimer(2), period // SOON + self._random.randrange(period // SOON))
+
+    def _on_haste(self, timer: HasteTimer) -> None:
+        self.leader_reports.next_period()
+        if timer.times > 1:
+            self._out.set_timer(HasteTimer(timer.times - 1), self._config.audit_period // HASTE)
 
     def _on_spread(self, _: LabelSpreadTimer) -> None:
         self.labels.spread()

@@ -6,9 +6,11 @@
                        Status; RoundTimer
     ring               L predecessors and L successors on the identifier ring, by T-Man's ranking
     ring_lookup        the successor of any place on the ring. Locate, Located; LookupTimer
+    ring_merge         notices that another ring has come in, and greets its nodes
     join_leave         a node's own place: found, taken, given up. Leaving; JoinTimer
     failure_detector   SWIM with Lifeguard's suspicion. Heartbeat, Ping, IndirectPing, Pong; HeartbeatTimer, ProbeTimer
-    lost_peers         peers declared failed that may be there after all. FailureNotice, Refutation
+    lost_peers         peers declared failed that may be there after all. FailureNotice, Refutation;
+                       RetryTimer
     connections        to which peers connections are kept, and what they are told
 
 Invariants: the ring holds no incarnation that has a tombstone; a declaration of failure is final for its incarnation,

@@ -9,7 +9,7 @@ from omen.protocol.events import Handlers, NodeId, Timer, TimerHandlers
 from omen.protocol.membership.gossip import Gossip
 from omen.protocol.membership.ring import Ring, clockwise
 from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
-from omen.protocol.messages.overlay import Leaving, Locate, Located, Ref
+from omen.protocol.messages.overlay import DigestOffer, Leaving, Locate, Located, Ref
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.requests import Requests
 
@@ -49,6 +49,18 @@ class JoinLeave:
 
     def timers(self) -> TimerHandlers:
         return {JoinTimer: self.on_join_timer}
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether this node knows no other on the ring: it is the first, has lost all others, or seeks its place."""
+        return not self._ring.members and not self._requests.departing
+
+    def is_offered_a_ring(self, sender: NodeId, message: DigestOffer) -> bool:
+        """Whether a node that is alone hears of others by gossip: then it is to join them, not they it."""
+        table = self._peer_table
+        own = (sender, table.id)
+        others = (digest.ref for digest in message.digests if digest.ref.id not in own)
+        return self.is_outside and not self._requests.joining and not all(map(table.is_declared_failed, others))
 
     def join(self, contacts: Sequence[Ref]) -> None:
         """Look for this node's place on the ring, beginning with the contacts."""

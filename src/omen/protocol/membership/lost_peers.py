@@ -4,6 +4,9 @@ A declaration of failure is final for that incarnation. A node that finds out th
 this has cost it a link, rejoins under a higher incarnation: it says goodbye for the old one and joins again. So a false
 suspicion costs the node its links, and nothing is ever both lost and there. Where no link was given up, as between the
 halves of a network that was cut for a while, a refutation is enough to lift the tombstone.
+
+Lost peers are tried for ever, a few at a time, with growing, jittered pauses: a cut may last for days. One answer is
+enough for two rings to become one, so the more nodes a ring has the less often each of them tries.
 """
 
 from __future__ import annotations
@@ -15,11 +18,18 @@ import msgspec
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Time, Timer, TimerHandlers
 from omen.protocol.membership.connections import Incarnations
+from omen.protocol.membership.ring import Ring
 from omen.protocol.messages.overlay import FailureNotice, Leaving, Ref
 
 LOST_PEERS_AT_MOST = 128
-NOTICES_AT_ONCE = 8
+NOTICES_AT_ONCE = 2
+GROWING = 2  # doublings until the pause is the longest: notices are repeated by themselves at first
+NODES_IN_TURN = 32  # a ring with more nodes than this tries no more often than one of this many
 REPEATS = 3  # of what is not confirmed: a node that has not heard it keeps a link that the other end gave up
+
+
+class RetryTimer(Timer, frozen=True):
+    """A few of the lost peers are to be tried again."""
 
 
 class NoticeTimer(Timer, frozen=True):
@@ -37,38 +47,61 @@ class FarewellTimer(Timer, frozen=True):
 
 
 class LostPeer(msgspec.Struct, frozen=True):
-    """Tried again at `next_try`, and forgotten at `until`."""
+    """A peer, and how many times it was tried."""
 
     ref: Ref
-    until: Time
-    next_try: Time
+    tries: int = 0
 
 
 class LostPeers:
     """`remembered`: the lost peers that are still tried. They outlast this node's own incarnations."""
 
-    def __init__(self, context: NodeContext, incarnations: Incarnations, remembered: Mapping[NodeId, LostPeer]) -> None:
+    def __init__(
+        self, context: NodeContext, incarnations: Incarnations, ring: Ring, remembered: Mapping[NodeId, LostPeer]
+    ) -> None:
         self._incarnations = incarnations
         self._peer_table = context.peer_table
         self._config = context.config
         self._out = context.out
         self._clock = context.clock
+        self._random = context.random
+        self._ring = ring
+        self._doublings = 0
+        self._armed = False
         self.remembered = dict(remembered)
         self._told: dict[NodeId, Time] = {}
         self._farewell: tuple[Leaving, tuple[Ref, ...]] | None = None
 
     def timers(self) -> TimerHandlers:
-        return {NoticeTimer: self.on_notice_timer, FarewellTimer: self.on_farewell_timer}
+        return {
+            RetryTimer: self.on_retry_timer,
+            NoticeTimer: self.on_notice_timer,
+            FarewellTimer: self.on_farewell_timer,
+        }
+
+    def start(self) -> None:
+        """Go on with those that the incarnation before this one had lost."""
+        if self.remembered:
+            self._arm()
+
+    def _arm(self) -> None:
+        if not self._armed:
+            self._armed = True
+            nodes = self._ring.estimate_nodes()
+            longest = self._config.lost_retry * max(nodes, NODES_IN_TURN) // NODES_IN_TURN
+            pause = longest >> (GROWING - self._doublings)
+            self._out.set_timer(RetryTimer(), pause // 2 + self._random.randrange(pause // 2 + 1))
 
     def add(self, ref: Ref, incarnation: int) -> None:
-        """A peer was declared failed: if it is there after all it should know, and it is tried again for a while."""
+        """A peer was declared failed: if it is there after all it should know, and it is tried again."""
         self._out.send(ref, FailureNotice(self._peer_table.ref, incarnation, final=False))
         self._repeat(NoticeTimer(Ref(ref.id, incarnation, ref.address), 1))
         if self._config.audit:
             while len(self.remembered) >= LOST_PEERS_AT_MOST:
                 del self.remembered[next(iter(self.remembered))]
-            now = self._clock.now
-            self.remembered[ref.id] = LostPeer(ref, now + self._config.lost_memory, now + self._config.audit_period)
+            self.remembered[ref.id] = LostPeer(ref)
+            self._doublings = 0
+            self._arm()
 
     def _repeat(self, timer: NoticeTimer | FarewellTimer) -> None:
         """Say it again a few times, with growing pauses."""
@@ -97,18 +130,16 @@ class LostPeers:
         self._farewell = (farewell, tuple(former))
         self._repeat(FarewellTimer(farewell.ref.incarnation, 1))
 
-    def try_again(self) -> None:
-        """Send a notice to a few of the lost peers whose turn it is; each time it takes longer until the next."""
-        now = self._clock.now
-        for other in [other for other, lost in self.remembered.items() if lost.until <= now]:
-            del self.remembered[other]
-        due = sorted(other for other, lost in self.remembered.items() if lost.next_try <= now)
-        for other in due[:NOTICES_AT_ONCE]:
+    def on_retry_timer(self, _: RetryTimer) -> None:
+        """Send a notice to those that were tried least; each time it takes longer until the next."""
+        self._armed = False
+        for other in sorted(self.remembered, key=lambda other: (self.remembered[other].tries, other))[:NOTICES_AT_ONCE]:
             lost = self.remembered[other]
             self._out.send(lost.ref, FailureNotice(self._peer_table.ref, lost.ref.incarnation, final=False))
-            waited = self._config.lost_memory - (lost.until - now)
-            next_try = now + max(self._config.audit_period, waited // 2)
-            self.remembered[other] = LostPeer(lost.ref, lost.until, next_try)
+            self.remembered[other] = LostPeer(lost.ref, lost.tries + 1)
+        if self.remembered:
+            self._doublings = min(self._doublings + 1, GROWING)
+            self._arm()
 
     def on_message_from(self, sender: NodeId, known: Ref | None) -> None:
         """A peer speaks that was declared failed, and no later incarnation is known: one of the two is wrong."""

@@ -119,6 +119,12 @@ class Ring:
         """The first L nodes after a place, as far as known here."""
         return nearest_after(place, (*self.members, self._peer_table.id), self._config.resilience)
 
+    def estimate_nodes(self) -> int:
+        """How many nodes the ring has, by how closely those around this one stand."""
+        if len(self.members) < 2 * (self._config.resilience + SPARE):
+            return len(self.members) + 1
+        return len(self.members) * SPACE // max(self._reach_ahead + self._reach_behind, 1)
+
     def _arrange(self) -> None:
         self.version += 1
         room = self._config.resilience + SPARE

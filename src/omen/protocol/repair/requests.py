@@ -45,6 +45,7 @@ class Requests:
         self.departing = False
         self.joining = False
         self._version = 0
+        self._joins = 0
 
     def timers(self) -> TimerHandlers:
         return {RequestTimer: self.on_timer}
@@ -54,7 +55,10 @@ class Requests:
         self.joining = True
 
     def join(self) -> None:
-        self._ask(EventKind.JOIN, 0, self._peer_table.me.topics, ())
+        """Ask to be linked. A node that was alone for a while asks again: that is another event."""
+        if not any(event.kind == EventKind.JOIN for event in self.open):
+            self._joins += 1
+            self._ask(EventKind.JOIN, self._joins - 1, self._peer_table.me.topics, ())
 
     def depart(self) -> None:
         """Let the successor repair the gap first, then leave."""

@@ -11,6 +11,7 @@ import msgspec
 
 from omen.protocol.context import Outbox
 from omen.protocol.events import (
+    ContactsFound,
     Depart,
     Input,
     Left,
@@ -248,8 +249,8 @@ class SpiderNode:
             case Depart():
                 self._depart()
                 return self._out.take()
-            case Publish() | Replay() | LinkSlow() | LinkReady() | LinkRoom():
-                pass  # it makes overlays, and carries no publications
+            case ContactsFound() | Publish() | Replay() | LinkSlow() | LinkReady() | LinkRoom():
+                pass  # it makes overlays, carries no publications, and has no ring
             case _:
                 assert_never(event)
         return self._conclude()
