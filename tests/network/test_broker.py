@@ -230,8 +230,8 @@ def test_metrics_go_by_the_conventions_and_are_all_documented() -> None:
             assert (kind == "counter") == name.endswith("_total"), name
             assert kind != "histogram" or name.endswith("_seconds"), name
             assert name.removesuffix("_total") not in kinds.keys() - {name}, f"{name} would clash in OpenMetrics"
-        documented = (Path(__file__).parents[2] / "docs" / "live.md").read_text().partition("### Metrics")[2]
-        assert set(re.findall(r"`(omen_\w+)`", documented.partition("## On the wire")[0])) == set(kinds)
+        documented = (Path(__file__).parents[2] / "docs" / "operations.md").read_text().partition("\n## Metrics")[2]
+        assert set(re.findall(r"`(omen_\w+)`", documented.partition("\n## ")[0])) == set(kinds)
 
     go(test())
 

@@ -55,6 +55,9 @@ def _add_node(commands: Any) -> None:
     what.add_argument("--config", metavar="FILE", help="the node's settings, as TOML")
     what.add_argument("--example", action="store_true", help="print a settings file with every setting explained")
     what.add_argument("--replay", metavar="FILE", help="tell a fresh node what a recording holds; 1 if it differs")
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), help="the least level written (as in the file)"
+    )
     add_json(parser)
     parser.set_defaults(handler=run_node)
 
@@ -123,7 +126,7 @@ def run_node(arguments: argparse.Namespace) -> int:
         return _replay(arguments)
     from omen.net.running import prepare_node, run_node
 
-    config = prepare_node(arguments.config)
+    config = prepare_node(arguments.config, arguments.log_level or "")
 
     def when_up(broker: Broker) -> None:
         if arguments.json:

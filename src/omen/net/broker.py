@@ -19,7 +19,7 @@ from omen.net.engine import is_compiled, load_engine, load_soon
 from omen.net.errors import NotHeld, NotJoined, Stopped
 from omen.net.flow import Stalled, fields_of, stalled_streams, wait_for_room, wait_until_held
 from omen.net.former_names import FormerNames
-from omen.net.inbox import WINDOW, Gap, Inbox, Message
+from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message
 from omen.net.joining import POLL_S, find_contacts
 from omen.net.names import join_address, next_incarnation, topic_key
 from omen.net.observe.http_server import serve_pages
@@ -66,7 +66,8 @@ class Broker(FormerNames):
         self.names: dict[int, str] = {}
         self.delivered = 0
         self.published = 0
-        self.log = Log(self.name)
+        self._overflows = 0
+        self.log = Log(self.name, self.names)
         self._admission: AdmissionControl | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
@@ -236,7 +237,13 @@ class Broker(FormerNames):
             message = Message(
                 self.names[topic], output.payload, name, output.incarnation, sequence, output.fields, publisher
             )
-            self.delivered += self.inbox.put(message)
+            if self.inbox.put(message):
+                self.delivered += 1
+            elif self.inbox.gaps[INBOX] > self._overflows:
+                self._overflows = self.inbox.gaps[INBOX]
+                self.log.warning(
+                    "inbox_overflow", topic=message.topic, publisher=name, sequence=sequence, messages=len(self.inbox)
+                )
 
     def _label(self, node: int) -> str:
         """The name of a node, where it was ever a peer here, else its place."""
@@ -249,8 +256,17 @@ class Broker(FormerNames):
         match output:
             case events.Gap(topic, publisher, incarnation, first, last):
                 if topic in self.subscribed_keys:
-                    name = self._label(publisher)
-                    self.inbox.put_gap(Gap(self.names[topic], name, incarnation, first, last, WINDOW, publisher))
+                    gap = Gap(self.names[topic], self._label(publisher), incarnation, first, last, WINDOW, publisher)
+                    self.inbox.put_gap(gap)
+                    self.log.warning(
+                        "gap_told",
+                        topic=gap.topic,
+                        publisher=gap.publisher,
+                        incarnation=incarnation,
+                        first=first,
+                        last=last,
+                        reason=gap.reason,
+                    )
             case events.Held(topic, sequence):
                 self._held[topic] = sequence
                 self._news.set()
@@ -266,7 +282,12 @@ class Broker(FormerNames):
             case (
                 events.RepairStageEntered()
                 | events.RepairFinished()
+                | events.RepairStopped()
+                | events.PeerSuspected()
+                | events.SuspicionRefuted()
+                | events.StoodStill()
                 | events.PeerDeclaredFailed()
+                | events.PeerLeft()
                 | events.SplitTopicsLinked()
                 | events.LinkUp()
                 | events.LinkPruned()

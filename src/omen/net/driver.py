@@ -13,6 +13,7 @@ from omen.maintain.choosing import choose_links
 from omen.net.core_spec import CoreSpec, make_core
 from omen.net.errors import Stopped
 from omen.net.observe.counters import DriverCounters
+from omen.net.observe.event_log import EventLog
 from omen.net.observe.logs import Log
 from omen.net.observe.metrics import Histogram
 from omen.net.recording import Recorder
@@ -28,12 +29,9 @@ from omen.protocol.events import (
     Gap,
     Held,
     Input,
-    Left,
-    LinkPruned,
     LinkReady,
     LinkRoom,
     LinkSlow,
-    LinkUp,
     Multicast,
     NodeId,
     Notification,
@@ -41,30 +39,27 @@ from omen.protocol.events import (
     Output,
     PeerDeclaredFailed,
     PeerLost,
+    PeerSuspected,
     Publish,
     Received,
     Rejoined,
-    RepairFinished,
-    RepairStageEntered,
-    RequestHandled,
     Send,
     SetTimer,
     SplitTopicsLinked,
+    StoodStill,
+    SuspicionRefuted,
     Time,
     Timer,
     TimerFired,
     Topic,
-    WindowCut,
 )
 from omen.protocol.messages import wire
-from omen.protocol.messages.base import EventId, Message, Ref
+from omen.protocol.messages.base import Message, Ref
 from omen.protocol.messages.publications import FIELDS, KINDS, Publication, parse_publication, without_fields
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
-REPAIR_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
-REPAIRS_TIMED_AT_MOST = 256
 PUBLICATION = "Publication"
 
 ForApplication = Gap | Held | Notification
@@ -90,6 +85,7 @@ class Driver:
     ) -> None:
         self.log = log
         self.peers = Peers(hello, self, log, admission)
+        self.events = EventLog(hello.node, log, self.peers)
         self._admission = admission
         self._access = admission.access
         self.core: OmenNode | None = None
@@ -98,14 +94,12 @@ class Driver:
         self.bytes_received: Counter[str] = Counter()
         self.bytes_sent: Counter[str] = Counter()
         self.counters = DriverCounters()
-        self.repairs = Histogram(REPAIR_BOUNDS_S)
         self.engine_times = Histogram(ENGINE_BOUNDS_S)
         self._deliver = deliver
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._recorder: Recorder | None = None
-        self._repairs_begun: dict[EventId, Time] = {}
         self._has_detector = False
 
     @property
@@ -255,41 +249,25 @@ class Driver:
         self._feed_safely(TimerFired(key))
 
     def _note(self, notification: Notification) -> None:
-        """Count and log; a node that rejoins wants no connection of its former incarnation."""
+        """Log and count; a node that rejoins wants no connection of its former incarnation."""
+        self.events.note(notification, self.now())
+        counters = self.counters
         match notification:
-            case Rejoined(incarnation):
-                self.counters.rejoins += 1
-                self.log.warning("node_rejoined", incarnation=incarnation)
+            case Rejoined():
+                counters.rejoins += 1
                 self.peers.release_all()
-            case RepairStageEntered(event):
-                if event not in self._repairs_begun and len(self._repairs_begun) < REPAIRS_TIMED_AT_MOST:
-                    self._repairs_begun[event] = self.now()
-            case RepairFinished(event, links, members):
-                begun = self._repairs_begun.pop(event, None)
-                took_s = (self.now() - begun) / 1e6 if begun is not None else 0.0
-                self.repairs.observe(took_s)
-                self._log_repair(event, len(links), members, took_s)
-            case PeerDeclaredFailed(peer):
-                cause = "unreachable" if self.peers.is_unreachable(peer.id) else "no_answer"
-                name = self.peers.label_of(peer.id)
-                self.log.warning("peer_declared_failed", peer=name, incarnation=peer.incarnation, cause=cause)
-            case WindowCut(topic, span, size):
-                self.log.warning("window_cut", topic=f"{topic:016x}", covers_s=round(span / 1e6, 2), bytes=size)
-            case RequestHandled() | SplitTopicsLinked() | LinkUp() | LinkPruned() | Left():
-                pass
+            case PeerSuspected():
+                counters.suspicions += 1
+            case SuspicionRefuted():
+                counters.refutations += 1
+            case PeerDeclaredFailed():
+                counters.declared_failed += 1
+            case StoodStill():
+                counters.stood_still += 1
+            case SplitTopicsLinked(_, topics):
+                counters.split_topics += len(topics)
             case _:
-                assert_never(notification)
-
-    def _log_repair(self, event: EventId, links: int, members: int, took_s: float) -> None:
-        self.log.info(
-            "repair_finished",
-            kind=event.kind,
-            peer=self.peers.label_of(event.node),
-            incarnation=event.incarnation,
-            links=links,
-            members=members,
-            took_s=round(took_s, 3),
-        )
+                pass
 
     def on_peer_frames(self, node: NodeId, data: list[bytes], connection: Connection) -> None:
         """All frames of one read."""
@@ -346,8 +324,7 @@ class Driver:
 
     def _note_failure(self, error: Exception, what: str) -> None:
         self.counters.core_errors += 1
-        if self._admission.log_limit.skipped_before(self._loop.time()) is not None:
-            self.log.error("core_error", error, input=what)
+        self.log.error("core_error", error, input=what)
 
     def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None:
         """With a failure detector the core decides for itself; without one the driver's word counts."""

@@ -25,12 +25,15 @@ Consumer = Callable[[Message | Gap], bool]
 """Takes what arrives; whether it has had enough."""
 
 
-def prepare_node(path: str) -> NodeConfig:
-    """Read the settings of the node that this process is to be, and write its log; deprecated settings stand in it."""
+def prepare_node(path: str, log_level: str = "") -> NodeConfig:
+    """Read the settings of the node that this process is to be, and write its log; deprecated settings stand in it.
+
+    `log_level`: instead of the one in the settings.
+    """
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", DeprecationWarning)
         config = read_node_config(path)
-    write_log(config.log)
+    write_log(config.log, level=log_level or config.log_level)
     for warning in found:
         Log(config.name).warning("deprecated", what=str(warning.message))
     return config

@@ -21,6 +21,7 @@ from omen.protocol.messages.publications import HEADER_BYTES
 LOOPBACK = "127.0.0.1"
 LARGEST_FRAME = 1 << 30
 ENGINE = ("soon", "lazy", "eager")
+LOG_LEVELS = ("debug", "info", "warning", "error")
 SHORTEST_S, LONGEST_S = 0.001, 100_000_000
 POSITIVE = frozenset(
     [
@@ -162,6 +163,8 @@ class NodeConfig:
     """When compiled code is loaded: `soon`, beside its work; `lazy`, at its first repair; `eager`, before it joins."""
     log: str = "text"
     """How the log is written: `text` or `json`, one line per event."""
+    log_level: str = "info"
+    """The least level that is written: `debug`, `info`, `warning` or `error`."""
     protocol: Config = LIVE
     limits: Limits = field(default_factory=Limits)
     security: Security = field(default_factory=Security)
@@ -188,7 +191,11 @@ class NodeConfig:
         if limits.frame_bytes < largest + HEADER_BYTES:
             what = f"less than the largest publication ({largest} bytes) and its head of {HEADER_BYTES}"
             raise InvalidInput(f"limits.frame_bytes {limits.frame_bytes}: {what}")
-        for what, value, choices in (("engine", self.engine, ENGINE), ("log", self.log, ("text", "json"))):
+        for what, value, choices in (
+            ("engine", self.engine, ENGINE),
+            ("log", self.log, ("text", "json")),
+            ("log_level", self.log_level, LOG_LEVELS),
+        ):
             if value not in choices:
                 raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
 

@@ -155,16 +155,58 @@ class RepairFinished(msgspec.Struct, frozen=True, gc=False):
     heard: tuple[NodeId, ...] = ()
 
 
+class RepairOutcome(StrEnum):
+    """How a repair ended at this node that it did not finish."""
+
+    LEFT_TO_ANOTHER = "left_to_another"
+    PUT_OFF = "put_off"
+    ABANDONED = "abandoned"
+
+
+class RepairStopped(msgspec.Struct, frozen=True, gc=False):
+    """This node coordinates a repair no longer: another does, it has to wait, or the node that asked is silent."""
+
+    event: EventId
+    outcome: RepairOutcome
+
+
 class RequestHandled(msgspec.Struct, frozen=True, gc=False):
     """What this node asked its successor for (to join, to leave, other topics) is done."""
 
     event: EventId
 
 
-class PeerDeclaredFailed(msgspec.Struct, frozen=True, gc=False):
-    """This node has declared a peer failed, or heard that others have."""
+class PeerSuspected(msgspec.Struct, frozen=True, gc=False):
+    """A peer has not answered: unless something is heard of it, it is declared failed in a while."""
 
     peer: Ref
+
+
+class SuspicionRefuted(msgspec.Struct, frozen=True, gc=False):
+    """A peer that was suspected for so long has been heard of."""
+
+    peer: Ref
+    suspected_for: Time
+
+
+class StoodStill(msgspec.Struct, frozen=True, gc=False):
+    """This node itself stood still for so long: that it heard nothing meanwhile is held against no peer."""
+
+    period: Time
+
+
+class PeerDeclaredFailed(msgspec.Struct, frozen=True, gc=False):
+    """A peer is declared failed, `by` this node or by the one that says so."""
+
+    peer: Ref
+    by: NodeId
+
+
+class PeerLeft(msgspec.Struct, frozen=True, gc=False):
+    """A peer says that this incarnation of it ends; `repaired`: and that nothing is left to repair."""
+
+    peer: Ref
+    repaired: bool
 
 
 class Rejoined(msgspec.Struct, frozen=True, gc=False):
@@ -174,10 +216,10 @@ class Rejoined(msgspec.Struct, frozen=True, gc=False):
 
 
 class SplitTopicsLinked(msgspec.Struct, frozen=True, gc=False):
-    """The audit has seen this many split topics, and has had their pieces linked."""
+    """The audit has seen that these topics are split, and has had their pieces linked."""
 
     links: tuple[tuple[NodeId, NodeId], ...]
-    topics: int
+    topics: tuple[Topic, ...]
 
 
 class LinkUp(msgspec.Struct, frozen=True, gc=False):
@@ -207,8 +249,13 @@ class Left(msgspec.Struct, frozen=True, gc=False):
 Notification = (
     RepairStageEntered
     | RepairFinished
+    | RepairStopped
     | RequestHandled
+    | PeerSuspected
+    | SuspicionRefuted
+    | StoodStill
     | PeerDeclaredFailed
+    | PeerLeft
     | Rejoined
     | SplitTopicsLinked
     | LinkUp

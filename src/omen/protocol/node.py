@@ -168,6 +168,7 @@ class OmenNode(ShownNode):
         """This node was declared failed: all it had is void, but the peers it knows, and what it wants."""
         ref = Ref(self.ref.id, incarnation, self.ref.address)
         parts = self._parts
+        parts.failure_detector.check_own_pace()
         known = {other: entry for other, (entry, _) in parts.peer_sampling.view.items()} | parts.ring.members
         tombstones, lost_peers = parts.peer_table.tombstones, parts.lost_peers.remembered
         former = [link.ref for _, link in sorted(parts.links.links.items())]
@@ -365,10 +366,13 @@ class OmenNode(ShownNode):
         for ref in self._parts.failure_detector.take_failed():
             self._lose(ref.id, ref.incarnation)
 
-    def _lose(self, other: NodeId, incarnation: int | None, doubtful: bool = True) -> None:
+    def _lose(
+        self, other: NodeId, incarnation: int | None, doubtful: bool = True, told_by: NodeId | None = None
+    ) -> None:
         """A node has failed or left: report it if it was a neighbour, handle or watch its event if a predecessor.
 
-        `doubtful`: it has not said so itself, and may be there after all.
+        `doubtful`: it has not said so itself, and may be there after all. `told_by`: the node that says so, unless it
+        is this one.
         """
         table, links = self._parts.peer_table, self._parts.links
         known, link = table.known.get(other), links.links.get(other)
@@ -386,7 +390,9 @@ class OmenNode(ShownNode):
         if not any(later > ended for later in incarnations):
             self._forget(other)
             if refs and doubtful:
-                self._out.notify(events.PeerDeclaredFailed(Ref(other, ended, "")))
+                self._out.notify(
+                    events.PeerDeclaredFailed(Ref(other, ended, ""), table.id if told_by is None else told_by)
+                )
                 self._parts.lost_peers.add(refs[0], ended)
         elif known is not None:
             self._parts.views.note_loss(other)
@@ -499,6 +505,8 @@ class OmenNode(ShownNode):
             event = EventId(message.ref.id, message.ref.incarnation, EventKind.LEAVE)
             self._parts.coordinator.note_handled(event)
             self._parts.links.drop(sender)
+        if not self._parts.peer_table.is_declared_failed(message.ref):
+            self._out.notify(events.PeerLeft(message.ref, message.handled))
         self._lose(message.ref.id, message.ref.incarnation, doubtful=False)
 
     def _on_depart_timer(self, _: DepartTimer) -> None:
@@ -542,7 +550,7 @@ class OmenNode(ShownNode):
         """A coordinator names losses that this node may not have heard of yet."""
         for ref in message.lost:
             if not self._parts.peer_table.is_declared_failed(ref):
-                self._lose(ref.id, ref.incarnation)
+                self._lose(ref.id, ref.incarnation, told_by=sender)
         self._parts.shadow_member.on_query(sender, message)
 
     def _on_handled(self, _: NodeId, message: messages.Handled) -> None:

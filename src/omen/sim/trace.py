@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, assert_never
 
 from omen.interests import Label
 from omen.protocol.events import (
@@ -18,15 +18,20 @@ from omen.protocol.events import (
     LinkUp,
     NodeId,
     PeerDeclaredFailed,
+    PeerLeft,
     PeerLost,
+    PeerSuspected,
     Publish,
     Received,
     Rejoined,
     RepairFinished,
     RepairStageEntered,
+    RepairStopped,
     RequestHandled,
     SplitTopicsLinked,
+    StoodStill,
     Subscribe,
+    SuspicionRefuted,
     Time,
     TimerFired,
     Topic,
@@ -209,12 +214,14 @@ class TraceWriter:
                 return f"has repaired {self.event(event)}{along}: {self._pairs(links) or 'no new links'}"
             case RequestHandled(event):
                 return f"sees {self.event(event)} handled"
-            case PeerDeclaredFailed(peer):
-                return f"declares {self.ref(peer)} failed"
+            case RepairStopped(event, outcome):
+                return f"stops repairing {self.event(event)}: {outcome.replace('_', ' ')}"
+            case PeerSuspected() | SuspicionRefuted() | StoodStill() | PeerDeclaredFailed() | PeerLeft():
+                return self._peer_notification(heard)
             case Rejoined(incarnation):
                 return f"was declared failed, and rejoins as incarnation {incarnation}"
             case SplitTopicsLinked(links, topics):
-                count = "a split topic" if topics == 1 else f"{topics} split topics"
+                count = "a split topic" if len(topics) == 1 else f"{len(topics)} split topics"
                 return f"sees {count}, and has linked {self._pairs(links)}"
             case LinkUp(peer):
                 return f"is linked to {self.name(peer)}"
@@ -224,6 +231,23 @@ class TraceWriter:
                 return "has left"
             case _:
                 return None
+
+    def _peer_notification(
+        self, heard: PeerSuspected | SuspicionRefuted | StoodStill | PeerDeclaredFailed | PeerLeft
+    ) -> str:
+        match heard:
+            case PeerSuspected(peer):
+                return f"suspects {self.ref(peer)}"
+            case SuspicionRefuted(peer):
+                return f"suspects {self.ref(peer)} no more"
+            case StoodStill(period):
+                return f"stood still for {period / SECOND:g} s"
+            case PeerDeclaredFailed(peer):
+                return f"declares {self.ref(peer)} failed"
+            case PeerLeft(peer):
+                return f"hears that {self.ref(peer)} leaves"
+            case _:
+                assert_never(heard)
 
     def _delivery(self, heard: object) -> str | None:
         match heard:

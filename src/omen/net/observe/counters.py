@@ -21,6 +21,11 @@ class DriverCounters(msgspec.Struct):
     """What happened between a core and its peers."""
 
     rejoins: int = 0
+    suspicions: int = 0
+    refutations: int = 0
+    declared_failed: int = 0
+    split_topics: int = 0
+    stood_still: int = 0
     peers_lost: int = 0
     slow_consumers: int = 0
     unreadable_frames: int = 0

@@ -1,4 +1,9 @@
-"""The log of a node: one line per event, an event name and key=value fields, as text or JSON."""
+"""The log of a node: one line per event, an event name and key=value fields, as text or JSON.
+
+What comes from outside (names, addresses, reasons) may hold any character: whatever is not printable is escaped, so
+that a field never becomes a line. Each event may write so many lines at once and per second; the next line says how
+many were skipped. No error in here reaches the caller: a full disk must not touch the protocol.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,55 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 LOGGER = "omen.node"
+LINES_AT_ONCE, LINES_PER_S = 50.0, 2.0
 logging.getLogger(LOGGER).addHandler(logging.NullHandler())  # silent, unless an application or a command wants it
 
 
-class Log:
-    """Goes through `logging`, so that an application may route it: the message of a record is the event's name."""
+class EventLimit:
+    """How many lines of one event may be written: a few at once, then so many per second."""
 
-    def __init__(self, node: str) -> None:
+    __slots__ = ("_at", "_left", "_skipped")
+
+    def __init__(self, now: float) -> None:
+        self._left = LINES_AT_ONCE
+        self._at = now
+        self._skipped = 0
+
+    def take(self, now: float) -> int | None:
+        """How many lines were skipped before this one; None: skip this one too."""
+        self._left = min(LINES_AT_ONCE, self._left + (now - self._at) * LINES_PER_S)
+        self._at = now
+        if self._left < 1:
+            self._skipped += 1
+            return None
+        self._left -= 1
+        skipped, self._skipped = self._skipped, 0
+        return skipped
+
+
+class Log:
+    """Goes through `logging`, so that an application may route it: the message of a record is the event's name.
+
+    `topics`: the names of topics by their keys, as far as this node knows them; others are shown by key.
+    """
+
+    def __init__(self, node: str, topics: Mapping[int, str] | None = None) -> None:
         self._logger = logging.getLogger(LOGGER)
-        self._node = node
+        self.node = node
+        self._topics = topics if topics is not None else {}
+        self._limits: dict[str, EventLimit] = {}
+        self.skipped = 0
+
+    def topic(self, key: int) -> str:
+        """A topic as the log shows it."""
+        return self._topics.get(key) or f"{key:016x}"
+
+    def debug(self, event: str, /, **fields: Any) -> None:
+        self._write(logging.DEBUG, event, fields)
 
     def info(self, event: str, /, **fields: Any) -> None:
         self._write(logging.INFO, event, fields)
@@ -26,23 +68,35 @@ class Log:
         self._write(logging.WARNING, event, fields)
 
     def error(self, event: str, error: BaseException, /, **fields: Any) -> None:
-        if self._logger.isEnabledFor(logging.ERROR):
-            self._logger.error(event, exc_info=error, extra={"node": self._node, "fields": fields})
+        self._write(logging.ERROR, event, fields, error)
 
-    def _write(self, level: int, event: str, fields: dict[str, Any]) -> None:
-        if self._logger.isEnabledFor(level):
-            self._logger.log(level, event, extra={"node": self._node, "fields": fields})
+    def _write(self, level: int, event: str, fields: dict[str, Any], error: BaseException | None = None) -> None:
+        if not self._logger.isEnabledFor(level):
+            return
+        now = time.monotonic()
+        limit = self._limits.get(event)
+        if limit is None:
+            limit = self._limits[event] = EventLimit(now)
+        skipped = limit.take(now)
+        if skipped is None:
+            self.skipped += 1
+            return
+        if skipped:
+            fields["skipped"] = skipped
+        self._logger.log(level, event, exc_info=error, extra={"node": self.node, "fields": fields})
 
 
 class TextLines(logging.Formatter):
-    """Text for people and for `grep`: time, level, node, event, fields."""
+    """Text for people and for `grep`: time in UTC, level, node, event, fields. Tracebacks are indented."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f" {name}={_quoted(value)}" for name, value in getattr(record, "fields", {}).items())
-        stamp = time.strftime("%H:%M:%S", time.localtime(record.created))
-        node = getattr(record, "node", "-")
-        line = f"{stamp}.{int(record.msecs):03d} {record.levelname.lower()} {node}: {record.getMessage()}{fields}"
-        return line + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        node = _quoted(getattr(record, "node", "-"))
+        line = f"{stamp}.{int(record.msecs):03d}Z {record.levelname.lower()} {node}: {record.getMessage()}{fields}"
+        if record.exc_info:
+            line += "".join(f"\n    {_escaped(part)}" for part in self.formatException(record.exc_info).splitlines())
+        return line
 
 
 class JsonLines(logging.Formatter):
@@ -58,7 +112,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return _escaped(json.dumps(line, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:
@@ -68,10 +122,18 @@ def _plain(value: Any) -> Any:
 def _quoted(value: Any) -> str:
     """A value with blanks or quotes in it, or none at all, stands in quotes."""
     text = str(value)
-    return text if text and text.isprintable() and not any(char in ' "=' for char in text) else json.dumps(text)
+    is_plain = text and text.isprintable() and not any(char in ' "=' for char in text)
+    return text if is_plain else _escaped(json.dumps(text, ensure_ascii=False))
 
 
-def write_log(style: str, stream: TextIO | None = None, level: int = logging.INFO) -> None:
+def _escaped(text: str) -> str:
+    """Whatever is not printable as JSON writes it: other line ends than newline, marks that turn text around."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+def write_log(style: str, stream: TextIO | None = None, level: str = "info") -> None:
     """Have this process write the log of its nodes to a stream (stderr)."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines() if style == "json" else TextLines())
@@ -79,5 +141,10 @@ def write_log(style: str, stream: TextIO | None = None, level: int = logging.INF
     for former in list(logger.handlers):
         logger.removeHandler(former)
     logger.addHandler(handler)
-    logger.setLevel(level)
     logger.propagate = False
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """Write lines of this level and above from now on."""
+    logging.getLogger(LOGGER).setLevel(level.upper())

@@ -64,7 +64,7 @@ def _write_repairs(page: Page, driver: Driver, status: NodeStatus) -> None:
     page.histogram(
         "omen_repair_duration_seconds",
         "From taking an event up to its end, at its coordinator.",
-        driver.repairs,
+        driver.events.repairs,
     )
     page.histogram("omen_engine_duration_seconds", "Time in the greedy engine per call.", driver.engine_times)
     page.counter("omen_rejoins_total", "How often the node was declared failed and rejoined.", driver.counters.rejoins)

@@ -67,7 +67,7 @@ def topology_of(broker: Broker) -> dict[str, Any]:
         "delivered": broker.delivered,
         "gaps": broker.gaps,
         "published": broker.published,
-        "repairs": driver.repairs.count,
+        "repairs": driver.events.repairs.count,
         "refused": dict(broker.admission.refused),
         "denied": dict(broker.admission.access.denied),
     }

@@ -15,7 +15,7 @@ from omen.net.security.config import Rule, Security
 from omen.net.security.credentials import Credentials
 from omen.net.security.handshake import Handshake, certified_names
 from omen.net.security.hello import Hello, Reason, Refused
-from omen.net.security.rate_limits import REMEMBERED, Bans, InboundConnections, LogLimit, Rates
+from omen.net.security.rate_limits import REMEMBERED, Bans, InboundConnections, Rates
 from omen.protocol.events import NodeId
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ class AdmissionControl:
         self.bans = Bans()
         self._refused_by = Bans()
         self.inbound = InboundConnections()
-        self.log_limit = LogLimit()
         self._log = log
         self._cluster = cluster
         self._rates: OrderedDict[NodeId, Rates] = OrderedDict()
@@ -128,13 +127,8 @@ class AdmissionControl:
                 self.bans.ban(who, now)
         if refusal.by_peer and peer is not None:
             self._refused_by.ban(peer.node, now)
-        skipped = self.log_limit.skipped_before(now)
-        if skipped is not None:
-            fields = {"skipped": skipped} if skipped else {}
-            name = peer.name if peer is not None else ""
-            self._log.warning(
-                "connection_refused", peer=name, address=address, reason=refusal.reason, cause=str(refusal), **fields
-            )
+        name = peer.name if peer is not None else ""
+        self._log.warning("connection_refused", peer=name, address=address, reason=refusal.reason, cause=str(refusal))
 
     def banned(self) -> int:
         """How many addresses and nodes are banned now."""

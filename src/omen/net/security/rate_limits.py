@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 FIRST_BAN_S, LONGEST_BAN_S = 0.2, 30.0
 REMEMBERED = 4096
-LINES_AT_ONCE, LINES_PER_S = 20.0, 2.0
 
 
 class Bucket:
@@ -129,20 +128,3 @@ def _less(counts: Counter[str], key: str) -> None:
     counts[key] -= 1
     if counts[key] <= 0:
         del counts[key]
-
-
-class LogLimit:
-    """Lets a few lines per second into the log: refusals must not fill a disk."""
-
-    def __init__(self) -> None:
-        self._bucket = Bucket(LINES_PER_S, LINES_AT_ONCE / LINES_PER_S)
-        self._since = 0
-
-    def skipped_before(self, now: float) -> int | None:
-        """How many lines were left out before this one; None: leave this one out too."""
-        if self._bucket.take(0, now) > 0:
-            self._since += 1
-            return None
-        self._bucket.take(1, now)
-        skipped, self._since = self._since, 0
-        return skipped

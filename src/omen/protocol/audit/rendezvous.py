@@ -218,7 +218,8 @@ class Rendezvous:
         for one, other in chosen:
             self._out.send(one.ref, LinkProposal(self._peer_table.ref, event, 0, other.ref))
             self._out.send(other.ref, LinkProposal(self._peer_table.ref, event, 0, one.ref))
-        self._out.notify(SplitTopicsLinked(tuple((one.ref.id, other.ref.id) for one, other in chosen), len(split)))
+        links = tuple((one.ref.id, other.ref.id) for one, other in chosen)
+        self._out.notify(SplitTopicsLinked(links, tuple(sorted(split))))
 
 
 def _gather_hands(inquiry: Inquiry, split: set[Topic]) -> dict[NodeId, Hand]:

@@ -22,7 +22,16 @@ from enum import Enum
 import msgspec
 
 from omen.protocol.context import NodeContext
-from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers
+from omen.protocol.events import (
+    Handlers,
+    NodeId,
+    PeerSuspected,
+    StoodStill,
+    SuspicionRefuted,
+    Time,
+    Timer,
+    TimerHandlers,
+)
 from omen.protocol.messages.overlay import Heartbeat, IndirectPing, Ping, Pong, Ref
 
 HEALTH_AT_MOST = 6
@@ -114,6 +123,7 @@ class FailureDetector:
         if peer.state is not PeerState.ALIVE:
             if peer.state is PeerState.SUSPECTED:
                 self.refuted += 1
+                self._out.notify(SuspicionRefuted(peer.ref, now - peer.since))
                 self.health = min(self.health + 1, HEALTH_AT_MOST)
             peer.state = PeerState.ALIVE
             peer.suspecters.clear()
@@ -147,7 +157,7 @@ class FailureDetector:
         now = self._clock.now
         period = self._config.heartbeat_period
         self._out.set_timer(HeartbeatTimer(), period)
-        late = self._ticked is not None and now - self._ticked > 2 * period
+        late = self.check_own_pace()
         self._ticked = now
         if late:
             self._excuse_all(now)
@@ -159,6 +169,14 @@ class FailureDetector:
             self._out.send(peer.ref, heartbeat)
             if peer.state is PeerState.ALIVE and now - peer.heard > self._allowed_silence(peer):
                 self._ask(peer, now)
+
+    def check_own_pace(self) -> bool:
+        """Whether this node itself has stood still since its last heartbeat; then it says so."""
+        passed = self._clock.now - self._ticked if self._ticked is not None else 0
+        if passed > 2 * self._config.heartbeat_period:
+            self._out.notify(StoodStill(passed - self._config.heartbeat_period))
+            return True
+        return False
 
     def _excuse_all(self, now: Time) -> None:
         """This node itself stood still: that it heard nothing says nothing of its peers."""
@@ -203,6 +221,7 @@ class FailureDetector:
         if peer.state is PeerState.PROBED:
             peer.state, peer.since = PeerState.SUSPECTED, now
             self.suspicions += 1
+            self._out.notify(PeerSuspected(peer.ref))
         elif now - peer.since >= self._suspicion_time(len(peer.suspecters), self.health):
             del self.peers[peer.ref.id]
             self.failed.append(peer.ref)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from omen.protocol.context import NodeContext
-from omen.protocol.events import Handlers, NodeId, RepairFinished, Timer, TimerHandlers
+from omen.protocol.events import Handlers, NodeId, RepairFinished, RepairOutcome, RepairStopped, Timer, TimerHandlers
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.base import EventKind
@@ -138,10 +138,13 @@ class Coordinator:
             case Finished(repair):
                 self._finish(repair)
             case LeftToAnother(event):
+                self._out.notify(RepairStopped(event, RepairOutcome.LEFT_TO_ANOTHER))
                 self._leave_to_another(event)
             case PutOff(event, times):
+                self._out.notify(RepairStopped(event, RepairOutcome.PUT_OFF))
                 self._put_off(event, times)
             case Abandoned(event):
+                self._out.notify(RepairStopped(event, RepairOutcome.ABANDONED))
                 self._abandon(event)
             case _:
                 assert_never(outcome)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from omen.protocol.events import SECOND, Send, SetTimer, Time, Timer
+from omen.protocol.events import (
+    SECOND,
+    Notification,
+    Notify,
+    PeerSuspected,
+    Send,
+    SetTimer,
+    StoodStill,
+    SuspicionRefuted,
+    Time,
+    Timer,
+)
 from omen.protocol.membership.failure_detector import HEALTH_AT_MOST, FailureDetector, PeerState, ProbeTimer
 from omen.protocol.messages.overlay import Heartbeat, IndirectPing, Message, Ping, Pong, Ref
 from unit.protocol.contexts import make_context, ref
@@ -22,6 +33,7 @@ class Driven:
         self.timers: dict[Timer, Time] = {}
         self.sent: list[tuple[Time, int, Message]] = []
         self.failed: list[tuple[Time, Ref]] = []
+        self.notified: list[Notification] = []
         self.detector.watch({peer: ref(peer) for peer in peers}, 0)
         self.detector.start()
         self.take()
@@ -32,6 +44,8 @@ class Driven:
                 self.sent.append((self.now, output.to, output.message))
             elif isinstance(output, SetTimer):
                 self.timers[output.timer] = self.now + output.delay
+            elif isinstance(output, Notify):
+                self.notified.append(output.notification)
         self.failed += [(self.now, lost) for lost in self.detector.take_failed()]
 
     def pass_time(self, until: Time, alive: tuple[int, ...] = ()) -> None:
@@ -162,3 +176,25 @@ def test_word_from_the_driver_is_only_a_reason_to_probe() -> None:
     assert not driven.detector.suspect(99, driven.now)
     driven.pass_time(20 * SECOND, alive=(1, 2))
     assert not driven.failed
+
+
+def test_suspicions_and_what_refutes_them_are_notified_of() -> None:
+    driven = Driven(1, 2)
+    driven.pass_time(10 * SECOND, alive=(1, 2))
+    assert driven.notified == []
+    while not driven.detector.suspected():
+        driven.pass_time(driven.now + SECOND, alive=(2,))
+    driven.pass_time(driven.now + SECOND, alive=(1, 2))
+    assert [type(heard) for heard in driven.notified] == [PeerSuspected, SuspicionRefuted]
+    suspected, refuted = driven.notified
+    assert isinstance(suspected, PeerSuspected) and suspected.peer == ref(1)
+    assert isinstance(refuted, SuspicionRefuted) and (refuted.peer, refuted.suspected_for > 0) == (ref(1), True)
+
+
+def test_a_node_that_stood_still_says_for_how_long() -> None:
+    driven = Driven(1)
+    driven.pass_time(5 * SECOND, alive=(1,))
+    driven.now += 12 * SECOND
+    driven.pass_time(driven.now + SECOND, alive=(1,))
+    (heard,) = driven.notified
+    assert isinstance(heard, StoodStill) and 11 * SECOND < heard.period <= 12 * SECOND
