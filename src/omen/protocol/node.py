@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from omen.protocol import events
 from omen.protocol.audit.audit import AuditPeriodTimer
 from omen.protocol.audit.leader_reports import RendezvousLookup
 from omen.protocol.config import Config
 from omen.protocol.context import Clock, NodeContext, Outbox
-from omen.protocol.dissemination.plumtree import Dissemination
+from omen.protocol.dissemination.plumtree import Control, Dissemination, DisseminationTimer
 from omen.protocol.dissemination.window import SweepTimer
-from omen.protocol.events import Engine, Handlers, Input, NodeId, Output, Randomness, Time, Timer, TimerHandlers, Topic
+from omen.protocol.events import Engine, Handlers, Input, NodeId, Output, Randomness, Time, TimerHandlers, Topic
 from omen.protocol.membership.failure_detector import ProbeTimer
 from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined, RoundTimer
 from omen.protocol.membership.join_leave import JoinLookup
@@ -35,6 +35,9 @@ from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
 from omen.protocol.shown import ShownNode
 from omen.protocol.validation import MessageValidator
+
+AnyLookup = LinkedLossLookup | LossReportLookup | RendezvousLookup | JoinLookup
+"""What a place on the ring is looked up for."""
 
 
 class OmenNode(ShownNode):
@@ -349,15 +352,17 @@ class OmenNode(ShownNode):
     def _end_lookup(self, done: LookupDone | None) -> None:
         if done is None:
             return
-        match done.purpose:
-            case LinkedLossLookup():
-                self._parts.coordinator.on_located(done.purpose, done.successor)
+        match cast(AnyLookup, done.purpose):
+            case LinkedLossLookup() as purpose:
+                self._parts.coordinator.on_located(purpose, done.successor)
             case LossReportLookup(event):
                 self._parts.loss_reports.on_located(event, done.successor)
             case RendezvousLookup(place):
                 self._parts.audit.leader_reports.on_located(place, done.successor)
             case JoinLookup():
                 self._parts.join_leave.take_place(done.met)
+            case unknown:
+                assert_never(unknown)
 
     # Peers that fail, are back, or leave
 
@@ -590,12 +595,12 @@ class OmenNode(ShownNode):
             self._spread_over_links()
         return dissemination.publish(topic, payload, now, fields)
 
-    def _on_dissemination(self, sender: NodeId, message: Any) -> None:
+    def _on_dissemination(self, sender: NodeId, message: Control) -> None:
         if not self._dissemination.in_use:
             self._spread_over_links()
         self._dissemination.on_control(sender, message, self._clock.now)
 
-    def _on_dissemination_timer(self, timer: Timer) -> None:
+    def _on_dissemination_timer(self, timer: DisseminationTimer) -> None:
         self._dissemination.on_timer(timer, self._clock.now)
         if self._lent and type(timer) is SweepTimer:
             self._give_up_lent()

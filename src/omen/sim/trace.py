@@ -17,6 +17,7 @@ from omen.protocol.events import (
     LinkPruned,
     LinkUp,
     NodeId,
+    Notification,
     PeerDeclaredFailed,
     PeerLeft,
     PeerLost,
@@ -35,6 +36,7 @@ from omen.protocol.events import (
     Time,
     TimerFired,
     Topic,
+    WindowCut,
 )
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import (
@@ -144,8 +146,12 @@ class TraceWriter:
                 return f"is told to publish {len(payload)} bytes on {self._topic(topic)}"
             case Depart():
                 return "is told to leave"
+            case Deliver() | Gap() | Held():
+                return self._delivery(what)
+            case _ if isinstance(what, Notification):
+                return self._notification(what)
             case _:
-                return self._notification(what) or self._delivery(what) or repr(what)
+                return repr(what)
 
     def message(self, message: Any, sender: NodeId | None = None) -> str:
         """A message or timer: its kind, then each field that says something; not that a message is its sender's."""
@@ -203,7 +209,7 @@ class TraceWriter:
     def _topic_set(self, topics: tuple[Topic, ...]) -> str:
         return "{" + ",".join(sorted(map(self._topic, topics))) + "}"
 
-    def _notification(self, heard: object) -> str | None:
+    def _notification(self, heard: Notification) -> str:
         match heard:
             case RepairStageEntered(event, stage, members):
                 shadow = f" [{' '.join(map(self.name, members))}]" if members else ""
@@ -229,8 +235,10 @@ class TraceWriter:
                 return f"has pruned its link to {self.name(peer)}"
             case Left():
                 return "has left"
+            case WindowCut(topic, span, size):
+                return f"keeps only {span / 1e6:.2f} s of {self._topic(topic)}: {size} bytes are all there is room for"
             case _:
-                return None
+                assert_never(heard)
 
     def _peer_notification(
         self, heard: PeerSuspected | SuspicionRefuted | StoodStill | PeerDeclaredFailed | PeerLeft
@@ -249,7 +257,7 @@ class TraceWriter:
             case _:
                 assert_never(heard)
 
-    def _delivery(self, heard: object) -> str | None:
+    def _delivery(self, heard: Deliver | Gap | Held) -> str:
         match heard:
             case Deliver(topic, publisher, _, sequence, _):
                 return f"delivers {sequence} of {self.name(publisher)} on {self._topic(topic)}"
@@ -258,7 +266,7 @@ class TraceWriter:
             case Held(topic, sequence):
                 return f"hears that its neighbours have all up to {sequence} on {self._topic(topic)}"
             case _:
-                return None
+                assert_never(heard)
 
     def _pairs(self, links: tuple[tuple[NodeId, NodeId], ...]) -> str:
         return ", ".join(f"{self.name(one)}-{self.name(other)}" for one, other in links)

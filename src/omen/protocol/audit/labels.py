@@ -75,6 +75,10 @@ class PieceLabels:
         self.led_changed = False
         self._armed = False
 
+    def note_reported(self) -> None:
+        """The rendezvous are being told which pieces this node leads."""
+        self.led_changed = False
+
     def led(self) -> list[Topic]:
         """The topics of whose piece this node is the leader."""
         me = self._peer_table.id

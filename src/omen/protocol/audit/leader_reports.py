@@ -73,7 +73,7 @@ class LeaderReports:
 
     def report(self, to_all: bool = False) -> None:
         """Tell the rendezvous whose pieces have changed, or all of them."""
-        self._labels.led_changed = False
+        self._labels.note_reported()
         groups: dict[NodeId, list[Topic]] = {node: [] for node in self.owners}
         order = sorted(self.owners)
         for topic in self._labels.led():

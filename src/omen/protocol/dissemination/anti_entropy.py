@@ -39,12 +39,17 @@ class AntiEntropy:
         retransmission: Retransmission,
         slow: set[NodeId],
     ) -> None:
-        self.me = me
+        self._me = me
         self._slow = slow
         self._settings = settings
         self._out = out
         self._windows = windows
         self._retransmission = retransmission
+
+    def rejoin(self, me: Ref) -> None:
+        """This node goes on in another incarnation: its timer may have ended with the former one."""
+        self._me = me
+        self.set_timer()
 
     def compare(self, peer: Ref, topics: Iterable[TopicWindow], now: Time) -> None:
         """A link for these topics is there, or there again: say everything, and ask for the same."""
@@ -87,7 +92,7 @@ class AntiEntropy:
                 unsettled.append(stream)
             if stream.is_own:
                 self.note_held(stream)
-        self._windows.changed = unsettled
+        self._windows.keep_changed(unsettled)
         for node in sorted(news):
             ref, topics = news[node]
             self._out.send(ref, Announce(tuple((topic, tuple(marks)) for topic, marks in topics.items())))
@@ -156,7 +161,7 @@ class AntiEntropy:
     ) -> Stream | None:
         stream = carried.streams.get(key)
         if stream is None or not stream.is_determined:
-            if mark.publisher == self.me.id and mark.incarnation == self.me.incarnation:
+            if mark.publisher == self._me.id and mark.incarnation == self._me.incarnation:
                 return stream
             if mark.idle * 1000 >= self._settings.memory:
                 return stream

@@ -13,7 +13,7 @@ publication in sequence; announcements are bounded by the period, not by the pub
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import assert_never, get_args
 
 from omen.errors import InvalidInput
 from omen.protocol.config import Config
@@ -32,7 +32,7 @@ from omen.protocol.dissemination.window import (
     TopicWindow,
     Windows,
 )
-from omen.protocol.events import PLENTY, Deliver, Multicast, NodeId, Output, SetTimer, Time, Timer, Topic
+from omen.protocol.events import PLENTY, Deliver, Multicast, NodeId, Output, SetTimer, Time, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
     FIELDS,
@@ -50,6 +50,9 @@ from omen.protocol.messages.publications import (
 from omen.protocol.status import DisseminationStatus, StreamName, StreamStatus
 
 Neighbours = Mapping[NodeId, tuple[Ref, frozenset[Topic]]]
+Control = Announce | RetransmissionRequest | Prune | Graft
+"""What neighbours say about publications."""
+DisseminationTimer = AnnounceTimer | RetransmissionTimer | SweepTimer
 
 
 class Plumtree:
@@ -101,8 +104,8 @@ class Dissemination:
     `duplicates`: publications that came once more than needed. `impossible`: with a number nobody could have reached.
     """
 
-    kinds = (Announce, RetransmissionRequest, Prune, Graft)
-    timers = (AnnounceTimer, RetransmissionTimer, SweepTimer)
+    kinds: tuple[type[Control], ...] = get_args(Control)
+    timers: tuple[type[DisseminationTimer], ...] = get_args(DisseminationTimer)
 
     def __init__(self, me: Ref, config: Config, out: Outbox) -> None:
         self._me = me
@@ -142,8 +145,8 @@ class Dissemination:
 
         Timers may have ended with the former incarnation: they are set again.
         """
-        self._me = self._anti_entropy.me = ref
-        self._anti_entropy.set_timer()
+        self._me = ref
+        self._anti_entropy.rejoin(ref)
         self._retransmission.set_timer()
         self._windows.set_sweep_timer()
 
@@ -198,7 +201,7 @@ class Dissemination:
         """
         is_first = not self.in_use
         self.in_use = True
-        self._windows.waiting = waiting
+        self._windows.await_links(waiting)
         if topics is not self._topics or wanted is not self._wanted or neighbours != self._neighbours:
             if topics is not self._topics or wanted is not self._wanted:
                 self._change_topics(topics, frozenset(wanted), now)
@@ -217,10 +220,7 @@ class Dissemination:
         for topic in sorted(topics):
             carried = self._windows.topics.get(topic)
             if carried is None:
-                carried = self._windows.topics[topic] = TopicWindow(
-                    topic, self._settings, topic in wanted, self._windows
-                )
-                carried.replays = topic in self._replays
+                carried = self._windows.open_topic(topic, topic in wanted, topic in self._replays)
                 self._unlinked.append(carried)
             carried.is_wanted = topic in wanted
 
@@ -371,7 +371,7 @@ class Dissemination:
         if self._retransmission.take_older(stream, publication):
             self._retransmission.note_came(sender, now)
         elif stream.gap[0] <= sequence <= stream.gap[1] and sequence not in stream.recent:
-            self._windows.late += 1
+            self._windows.count_late()
         else:
             self.duplicates += 1
             if sequence > stream.requested_to:
@@ -404,7 +404,7 @@ class Dissemination:
         if to:
             self._out.put(Multicast(to, publication))
 
-    def on_control(self, sender: NodeId, message: Any, now: Time) -> None:
+    def on_control(self, sender: NodeId, message: Control, now: Time) -> None:
         """What neighbours say about publications."""
         match message:
             case Announce(topics, compare, answers, room):
@@ -425,9 +425,11 @@ class Dissemination:
                         self._tree.on_prune(carried, sender, now)
                     else:
                         carried.make_eager(sender)
+            case _:
+                assert_never(message)
         self._retransmission.send_requests(now)
 
-    def on_timer(self, timer: Timer, now: Time) -> None:
+    def on_timer(self, timer: DisseminationTimer, now: Time) -> None:
         match timer:
             case AnnounceTimer():
                 self._anti_entropy.announce(now)
@@ -435,6 +437,8 @@ class Dissemination:
                 self._retransmission.on_timer(now)
             case SweepTimer():
                 self._windows.sweep(now)
+            case _:
+                assert_never(timer)
 
     def replay(self, topic: Topic, now: Time) -> None:
         """Deliver what neighbours keep of a topic too. In streams of which something was delivered order forbids it."""

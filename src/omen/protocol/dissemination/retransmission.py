@@ -104,12 +104,12 @@ class Retransmission:
         """What is kept of the time before this node began: from there on."""
         if first < stream.first:
             stream.backfill = first
-            self._windows.backfilling[stream] = None
+            self._windows.begin_backfill(stream)
             self._is_urgent = True
             self._arm()
 
     def _note(self, stream: Stream, is_urgent: bool) -> None:
-        self._windows.missing[stream] = None
+        self._windows.note_hole(stream)
         self._is_urgent |= is_urgent
         self._arm()
 
@@ -139,7 +139,7 @@ class Retransmission:
         self._is_armed = False
         for stream in list(self._windows.missing):
             if stream.carried.streams.get(stream.key) is not stream:
-                del self._windows.missing[stream]
+                self._windows.note_whole(stream)
             else:
                 self._end_what_is_over(stream, now)
         for requests in self._requests.values():
@@ -318,7 +318,7 @@ class Retransmission:
     def _end_backfill(self, stream: Stream) -> None:
         stream.backfill = 0
         stream.backlog.clear()
-        self._windows.backfilling.pop(stream, None)
+        self._windows.end_backfill(stream)
 
     def take_older(self, stream: Stream, publication: Publication) -> bool:
         """Whether it belongs to what is fetched of the time before this node began."""

@@ -300,6 +300,36 @@ class Windows:
             self._out.set_timer(SWEEP, self._settings.window_age // 6)
         return stream
 
+    def open_topic(self, topic: Topic, is_wanted: bool, replays: bool) -> TopicWindow:
+        """A topic that is carried from now on. `replays`: deliver what neighbours keep of it too."""
+        carried = self.topics[topic] = TopicWindow(topic, self._settings, is_wanted, self)
+        carried.replays = replays
+        return carried
+
+    def await_links(self, topics: Set[Topic]) -> None:
+        """The topics in which this node is still to be linked."""
+        self.waiting = topics
+
+    def note_hole(self, stream: Stream) -> None:
+        self.missing[stream] = None
+
+    def note_whole(self, stream: Stream) -> None:
+        self.missing.pop(stream, None)
+
+    def begin_backfill(self, stream: Stream) -> None:
+        self.backfilling[stream] = None
+
+    def end_backfill(self, stream: Stream) -> None:
+        self.backfilling.pop(stream, None)
+
+    def count_late(self) -> None:
+        """A publication came after its gap was told."""
+        self.late += 1
+
+    def keep_changed(self, streams: list[Stream]) -> None:
+        """What is still to be told of after an announcement."""
+        self.changed = streams
+
     def retire(self, topic: Topic) -> TopicWindow:
         """A topic given up: should it be taken up again, nothing is delivered twice."""
         carried = self.topics.pop(topic)

@@ -261,7 +261,7 @@ class Coordinator:
                 self._out.send(ref, Handled(event, repaired, heard=ref in repaired))
         repair = self.repair
         if repair is not None and repair.event == event:
-            self._repairer.repair = None
+            self._repairer.stop()
         self.process_exe_q()
 
     def on_repair_timer(self, timer: RepairTimer) -> None:

@@ -55,6 +55,11 @@ class Links:
         self.version = 0
         self._fading_topics: dict[NodeId, tuple[int, Time, frozenset[Topic]]] = {}
 
+    def take_came_up(self) -> list[NodeId]:
+        """The links that have come up since this was asked last."""
+        came_up, self.came_up = self.came_up, []
+        return came_up
+
     def handlers(self) -> Handlers:
         return {LinkSeen: self.on_seen, LinkClose: self.on_close}
 

@@ -159,6 +159,10 @@ class Repairer:
         repair.stage = stage
         self._out.notify(RepairStageEntered(repair.event, stage, tuple(sorted(repair.members))))
 
+    def stop(self) -> None:
+        """Another has done it."""
+        self.repair = None
+
     def _finish(self, repair: Repair) -> Outcome:
         silent = self._could_take_in(repair)
         pending = self._event_queue.pending.get(repair.event)

@@ -105,11 +105,10 @@ class ShadowMember:
 
     def confirm_links(self) -> None:
         """Tell who proposed them of the links that came up; forget those that were given up."""
-        for node in self._links.came_up:
+        for node in self._links.take_came_up():
             self._out.notify(LinkUp(node))
             for asker, event, attempt in self.proposals.pop(node, ()):
                 self._confirm(asker, event, attempt, node)
-        self._links.came_up.clear()
         for node in [node for node in self.proposals if node not in self._links.links]:
             del self.proposals[node]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 import msgspec
 
@@ -53,6 +53,9 @@ MOST_RANDOM = 3
 
 class HeartbeatTimer(Timer, frozen=True):
     """Heartbeats are due, or news for neighbours."""
+
+
+SpiderTimer = MaintainTimer | HeartbeatTimer
 
 
 HANDLERS: dict[type, Callable[[Task, NodeId, Any, Time], None]] = {
@@ -264,13 +267,13 @@ class SpiderNode:
         HANDLERS[type(message)](self._tasks[message.task], sender, message, now)
 
     def _on_timer(self, timer: Timer, now: Time) -> None:
-        match timer:
+        match cast(SpiderTimer, timer):
             case MaintainTimer(number):
                 self._tasks[number].maintain(now)
             case HeartbeatTimer():
                 self._beat(now)
-            case _:
-                raise AssertionError(timer)
+            case unknown:
+                assert_never(unknown)
 
     def _lose(self, peer: NodeId, incarnation: int | None, now: Time) -> None:
         """A neighbour has failed: no task asks it for a while. Other nodes are for the membership to strike out."""
