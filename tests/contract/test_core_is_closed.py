@@ -35,7 +35,7 @@ NAMES = {
     "omen.protocol.repair.backups": {"RULES"},
     "omen.protocol.repair.links": {"LinkState"},
     "omen.protocol.repair.event_queue": {"HANDLED_AT_MOST"},
-    "omen.protocol.repair.link_pruning": {"PROBES_AT_MOST"},
+    "omen.protocol.repair.path_probes": {"PROBES_AT_MOST"},
     "omen.protocol.repair.views": {"SEEN_AT_MOST"},
 }
 """Of the parts: where things stand on the ring, the bounds that monitors hold nodes to, what is handed to a node.

@@ -26,7 +26,15 @@ from omen.protocol.membership.lost_peers import LostPeer
 from omen.protocol.membership.peer_table import PeerTable, Registry, SharedPeerTable, is_newer
 from omen.protocol.membership.ring_lookup import LookupDone, LookupTimer
 from omen.protocol.messages import overlay as messages
-from omen.protocol.messages.base import INCARNATION_AT_MOST, Descriptor, Digest, EventId, EventKind, Ref
+from omen.protocol.messages.base import (
+    FORWARDS_AT_MOST,
+    INCARNATION_AT_MOST,
+    Descriptor,
+    Digest,
+    EventId,
+    EventKind,
+    Ref,
+)
 from omen.protocol.messages.publications import Publication
 from omen.protocol.parts import build_parts
 from omen.protocol.repair.links import FADING, UP
@@ -547,7 +555,12 @@ class OmenNode(ShownNode):
         self._act_on(self._parts.gossip.learn((message.descriptor,)))
         nearest = self._parts.ring.nearest_successor_of(message.event.node)
         if nearest != self._parts.peer_table.id:
-            self._out.send(self._parts.ring.members[nearest], message)
+            if message.hops > 0:
+                hops = min(message.hops, FORWARDS_AT_MOST) - 1
+                passed_on = messages.RepairRequest(
+                    message.event, message.descriptor, message.added, message.dropped, hops
+                )
+                self._out.send(self._parts.ring.members[nearest], passed_on)
             return
         self._parts.coordinator.on_request(message)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from omen.protocol.budgets import SenderBudget
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId
 from omen.protocol.membership.connections import Incarnations
@@ -23,6 +24,7 @@ from omen.protocol.messages.overlay import (
     DigestOffer,
     EventId,
     FailureNotice,
+    IndirectPing,
     Leaving,
     LinkConfirmed,
     LinkedLossQuery,
@@ -37,9 +39,11 @@ from omen.protocol.messages.overlay import (
     PieceReply,
     PieceReport,
     PieceReportAck,
+    Ping,
     PruneHint,
     Ref,
     Refutation,
+    RelayedQuery,
     RepairRequest,
     RingWalk,
     ShadowReply,
@@ -79,8 +83,20 @@ SPEAKERS: dict[type, Callable[[Any], Ref]] = {
     PieceReportAck: lambda message: message.me,
     PieceReply: lambda message: message.me,
     PieceQuery: lambda message: message.asker,
+    Ping: lambda message: message.asker,
+    IndirectPing: lambda message: message.asker,
 }
 """Messages that are never passed on: they speak for their sender."""
+FORWARDED: dict[type, Callable[[Any], int]] = {
+    RingWalk: lambda _: 1,
+    LossReport: lambda _: 1,
+    RepairRequest: lambda _: 1,
+    IndirectPing: lambda _: 1,
+    RelayedQuery: lambda message: 1 + len(message.to),
+}
+"""What makes this node speak to others for the sender, and to how many: paid from the sender's budget. Probes of paths
+have one of their own (see `path_probes`)."""
+FORWARDS_PER_S, FORWARDS_AT_ONCE = 64, 512
 
 
 class MessageValidator:
@@ -97,6 +113,8 @@ class MessageValidator:
         self._coordinator = coordinator
         self._kinds = kinds
         self._incarnations = incarnations
+        self._clock = context.clock
+        self._forwards = SenderBudget(FORWARDS_PER_S, FORWARDS_AT_ONCE)
 
     def check(self, sender: NodeId, message: Any) -> tuple[Any, str | None]:
         """The message, bytes turned into one, and what is wrong with it if anything is."""
@@ -120,7 +138,11 @@ class MessageValidator:
             if known is not None and ref.incarnation < known.digest.ref.incarnation:
                 return None, STALE
         check = CHECKS.get(kind)
-        return message, None if check is None else check(self, message)
+        complaint = None if check is None else check(self, message)
+        price = FORWARDED.get(kind) if complaint is None else None
+        if price is not None and not self._forwards.take(sender, self._clock.now, price(message)):
+            complaint = TOO_MANY
+        return message, complaint
 
     def check_answer(self, message: ShadowReply) -> str | None:
         repair = self._coordinator.repair

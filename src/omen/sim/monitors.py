@@ -23,7 +23,7 @@ from omen.protocol.membership.ring import SPARE
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, Ref
 from omen.protocol.repair.event_queue import HANDLED_AT_MOST
-from omen.protocol.repair.link_pruning import PROBES_AT_MOST
+from omen.protocol.repair.path_probes import PROBES_AT_MOST
 from omen.protocol.repair.views import SEEN_AT_MOST
 from omen.protocol.status import NodeStatus
 from omen.quality import check_overlay

@@ -165,6 +165,8 @@ class TraceWriter:
             value = getattr(message, field)
             if field in SPEAKERS and isinstance(value, Ref) and value.id == sender:
                 continue
+            if field == "hops" and value in message.__struct_defaults__:
+                continue  # it was not passed on yet
             if field not in UNSAID and value not in ((), b"", b"\0", False, "", None):
                 words.append(field if value is True else f"{field}={self.value(field, value)}")
         return " ".join(words)

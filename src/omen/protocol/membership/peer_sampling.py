@@ -48,9 +48,9 @@ class PeerSampling:
 
     def on_shuffle(self, sender: NodeId, message: Shuffle) -> None:
         reply = self._draw(self._config.shuffle_size)
-        for ref, _ in message.entries:
-            if ref.id == sender:
-                self._out.send(ref, ShuffleReply(reply))
+        asker = next((ref for ref, _ in message.entries if ref.id == sender), None)
+        if asker is not None:
+            self._out.send(asker, ShuffleReply(reply))
         self._merge(message.entries, [ref.id for ref, _ in reply])
 
     def on_reply(self, _: NodeId, message: ShuffleReply) -> None:

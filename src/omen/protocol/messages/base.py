@@ -16,6 +16,10 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_AT_MOST)]
 Incarnation = Annotated[int, msgspec.Meta(ge=0, le=INCARNATION_AT_MOST)]
 """Which incarnation of a node: a count of its starts, or the second of its start."""
 Text = Annotated[str, msgspec.Meta(max_length=256)]
+Hops = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_AT_MOST)]
+"""How often a message may still be passed on. The receiver lowers it to what its kind is allowed."""
+FORWARDS_AT_MOST, WALK_STEPS_AT_MOST = 32, 4096
+"""Of what goes to a place on the ring, nearer with each hop; of a walk round the whole ring, in steps of L."""
 
 
 class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -6,7 +6,19 @@ from typing import Any
 
 import msgspec
 
-from omen.protocol.messages.base import Descriptor, Digest, EventId, Incarnation, Message, Number, Place, Ref
+from omen.protocol.messages.base import (
+    FORWARDS_AT_MOST,
+    WALK_STEPS_AT_MOST,
+    Descriptor,
+    Digest,
+    EventId,
+    Hops,
+    Incarnation,
+    Message,
+    Number,
+    Place,
+    Ref,
+)
 
 __all__ = ["Descriptor", "Digest", "EventId", "Message", "Ref"]
 
@@ -82,6 +94,7 @@ class LossReport(Message, frozen=True, array_like=True, tag=20):
     event: EventId
     reporter: Ref
     topics: tuple[Place, ...]
+    hops: Hops = FORWARDS_AT_MOST
 
 
 class LossReportAck(Message, frozen=True, array_like=True, tag=21):
@@ -177,11 +190,12 @@ class RepairRequest(Message, frozen=True, array_like=True, tag=30):
     descriptor: Descriptor
     added: tuple[Place, ...]
     dropped: tuple[Place, ...]
+    hops: Hops = FORWARDS_AT_MOST
 
 
 class RingWalk(Message, frozen=True, array_like=True, tag=31):
     """Walks the ring in steps of L for subscribers that no nearer node knows; each node met speaks for L
-    predecessors.
+    predecessors. `number`: which walk of its origin, so that none passes a node twice (0: an older node does not say).
     """
 
     event: EventId
@@ -189,6 +203,8 @@ class RingWalk(Message, frozen=True, array_like=True, tag=31):
     topics: tuple[Place, ...]
     found: tuple[Descriptor, ...]
     skip: tuple[Place, ...]
+    hops: Hops = WALK_STEPS_AT_MOST
+    number: Number = 0
 
 
 class RingWalkReply(Message, frozen=True, array_like=True, tag=32):
@@ -224,7 +240,7 @@ class PathProbe(Message, frozen=True, array_like=True, tag=52):
     origin: Place
     target: Place
     nonce: Number
-    hops: Number
+    hops: Hops
     topics: tuple[Place, ...]
 
 

@@ -8,7 +8,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, RepairFinished, RepairOutcome, RepairStopped, Timer, TimerHandlers
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
-from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.base import FORWARDS_AT_MOST, EventKind
 from omen.protocol.messages.overlay import (
     Descriptor,
     EventId,
@@ -176,7 +176,9 @@ class Coordinator:
         event, reporter = message.event, message.reporter
         nearest = self._ring.nearest_successor_of(event.node)
         if nearest != self._peer_table.id:
-            self._out.send(self._ring.members[nearest], message)
+            if message.hops > 0:
+                hops = min(message.hops, FORWARDS_AT_MOST) - 1
+                self._out.send(self._ring.members[nearest], LossReport(event, reporter, message.topics, hops))
             return
         self._out.send(reporter, LossReportAck(event))
         repaired = self.event_queue.handled.get(event)

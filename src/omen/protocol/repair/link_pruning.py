@@ -33,13 +33,13 @@ from omen.protocol.messages.overlay import (
     ShadowQuery,
 )
 from omen.protocol.repair.links import Links
+from omen.protocol.repair.path_probes import HOPS, PassingProbes
 from omen.protocol.repair.requests import Requests
 
-HOPS = 10
-"""How many links a probe crosses at most; ways round are five or six long as a rule."""
 WAITING_AT_MOST = 8
-PROBES_AT_MOST = 64
 REMEMBERED_AT_MOST = 256
+
+NONCE_BITS = 16
 
 Counted = tuple[NodeId, int, int]
 """A question of a coordinator: which node, which incarnation, which attempt."""
@@ -56,13 +56,6 @@ class Trial(msgspec.Struct):
     deadline: Time
     missing: set[Topic] = msgspec.field(default_factory=set)
     yielding: bool = False
-
-
-class Passing(msgspec.Struct):
-    """A probe that came by: from whom first, in each topic."""
-
-    until: Time
-    came_from: dict[Topic, NodeId] = msgspec.field(default_factory=dict)
 
 
 class TrialTimer(Timer, frozen=True):
@@ -96,9 +89,10 @@ class LinkPruning:
         self._counted: dict[Counted, Time] = {}
         self._kept: dict[NodeId, Time] = {}
         self._needed: dict[NodeId, Time] = {}
-        self._passing: dict[tuple[NodeId, int], Passing] = {}
+        self._passing = PassingProbes(self._patience)
         self._pruned: dict[NodeId, int] = {}
-        self._nonce = 0
+        # A probe is told from those of the node's former incarnations, for which others may still remember a way.
+        self._nonce = context.peer_table.ref.incarnation << NONCE_BITS
 
     def handlers(self) -> Handlers:
         return {
@@ -188,10 +182,8 @@ class LinkPruning:
         """Pass it on in the topics it comes in for the first time; the target sends it back."""
         if message.origin == self._peer_table.id or self._requests.departing or not self._links.is_up(sender):
             return
-        passing = self._passing_of(message.origin, message.nonce)
         mine = self._peer_table.topics_of(self._peer_table.id)
-        fresh = [topic for topic in message.topics if topic in mine and topic not in passing.came_from]
-        passing.came_from.update(dict.fromkeys(fresh, sender))
+        fresh = self._passing.take(sender, message, mine, self._clock.now)
         if not fresh:
             return
         if message.target == self._peer_table.id:
@@ -211,18 +203,8 @@ class LinkPruning:
             has = self._links.count_on(node)
             carried = tuple(topic for topic in fresh if topic in has)
             if carried:
-                probe = PathProbe(message.origin, message.target, message.nonce, message.hops - 1, carried)
+                probe = PathProbe(message.origin, message.target, message.nonce, min(message.hops, HOPS) - 1, carried)
                 self._out.send(self._links.links[node].ref, probe)
-
-    def _passing_of(self, origin: NodeId, nonce: int) -> Passing:
-        now = self._clock.now
-        present = self._passing.get((origin, nonce))
-        if present is None:
-            self._passing = {key: one for key, one in self._passing.items() if one.until > now}
-            if len(self._passing) >= PROBES_AT_MOST:
-                del self._passing[next(iter(self._passing))]
-            present = self._passing[origin, nonce] = Passing(now + 2 * self._patience)
-        return present
 
     def _keep(self, nodes: Iterable[NodeId]) -> bool:
         """Keep these links for a while, if all are there to be kept."""
@@ -239,16 +221,12 @@ class LinkPruning:
         if message.origin == self._peer_table.id:
             self._on_way_round(sender, message)
             return
-        passing = self._passing.get((message.origin, message.nonce))
-        if passing is None or self._requests.departing:
+        if self._requests.departing:
             return
-        back: dict[NodeId, list[Topic]] = {}
         mine = self._peer_table.topics_of(self._peer_table.id)
-        for topic in message.topics:
-            if topic in passing.came_from and topic in mine:
-                back.setdefault(passing.came_from[topic], []).append(topic)
-        for node, topics in back.items():
+        for node, topics in self._passing.take_back(message, mine).items():
             if self._keep((sender, node)):
+                self._passing.end(message, topics)
                 trail = PathReply(message.origin, message.target, message.nonce, tuple(topics))
                 self._out.send(self._links.links[node].ref, trail)
 

@@ -8,7 +8,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Timer, Topic
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
-from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.base import WALK_STEPS_AT_MOST, EventKind
 from omen.protocol.messages.overlay import (
     EventId,
     FailureNotice,
@@ -93,6 +93,7 @@ class Repairer:
         self._event_queue = event_queue
         self.repair: Repair | None = None
         self._asked = 0
+        self._walked = 0
 
     def begin(self, event: EventId, pending: PendingEvent) -> Outcome | None:
         centre = pending.centre.digest.ref if pending.centre is not None else None
@@ -213,7 +214,8 @@ class Repairer:
         repair.walks += 1
         repair.walked = repair.walks >= WALKS_AT_MOST
         skip = tuple(sorted({*repair.gone, *repair.members}))
-        walk = RingWalk(repair.event, self._peer_table.ref, tuple(missing), (), skip)
+        self._walked += 1
+        walk = RingWalk(repair.event, self._peer_table.ref, tuple(missing), (), skip, WALK_STEPS_AT_MOST, self._walked)
         self._out.send(self._ring.members[self._ring.get_succs()[-1]], walk)
         patience = self._config.answer_timeout * 20 * repair.walks
         self._out.set_timer(RepairTimer(GATHERING, repair.event, repair.attempt), patience)

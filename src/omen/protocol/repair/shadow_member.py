@@ -5,7 +5,7 @@ from __future__ import annotations
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, LinkUp, NodeId
 from omen.protocol.membership.ring import Ring, clockwise
-from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.base import WALK_STEPS_AT_MOST, EventKind
 from omen.protocol.messages.overlay import (
     EventId,
     LinkConfirmed,
@@ -24,6 +24,8 @@ from omen.protocol.repair.requests import Requests
 from omen.protocol.repair.shadow_set import to_bits
 
 LOSSES = (EventKind.LEAVE, EventKind.DROP)
+RELAYED_AT_MOST = 256
+WALKS_REMEMBERED = 1024
 
 
 class ShadowMember:
@@ -46,6 +48,7 @@ class ShadowMember:
         self._requests = requests
         self._link_pruning = link_pruning
         self.proposals: dict[NodeId, list[tuple[Ref, EventId, int]]] = {}
+        self._walks: dict[tuple[NodeId, NodeId, int, int], None] = {}
 
     def handlers(self) -> Handlers:
         return {
@@ -88,7 +91,7 @@ class ShadowMember:
 
     def on_relayed_query(self, _: NodeId, message: RelayedQuery) -> None:
         """Pass a coordinator's question on to neighbours it has no address of."""
-        for node in message.to:
+        for node in dict.fromkeys(message.to[:RELAYED_AT_MOST]):
             if self._links.is_up(node):
                 self._out.send(self._links.links[node].ref, message.ask)
 
@@ -115,8 +118,10 @@ class ShadowMember:
     def _confirm(self, asker: Ref, event: EventId, attempt: int, other: NodeId) -> None:
         self._out.send(asker, LinkConfirmed(event, attempt, other, self._peer_table.me.digest.topics_version))
 
-    def on_walk(self, _: NodeId, message: RingWalk) -> None:
+    def on_walk(self, sender: NodeId, message: RingWalk) -> None:
         """Speak for this node and its predecessors; pass the rest on by L, until the ring is closed."""
+        if self._has_passed(sender, message):
+            return
         missing = list(message.topics)
         found = list(message.found)
         for node in (self._peer_table.id, *self._ring.get_preds()):
@@ -130,8 +135,24 @@ class ShadowMember:
         origin = message.origin.id
         onward = self._ring.get_succs()[-1] if self._ring.successors else self._peer_table.id
         closed = clockwise(origin, onward) <= clockwise(origin, self._peer_table.id) or onward == origin
-        if not missing or closed:
+        if not missing or closed or not message.hops:
             self._out.send(message.origin, RingWalkReply(message.event, tuple(found)))
         else:
-            walk = RingWalk(message.event, message.origin, tuple(missing), tuple(found), message.skip)
+            hops = min(message.hops, WALK_STEPS_AT_MOST) - 1
+            walk = RingWalk(
+                message.event, message.origin, tuple(missing), tuple(found), message.skip, hops, message.number
+            )
             self._out.send(self._ring.members[onward], walk)
+
+    def _has_passed(self, sender: NodeId, walk: RingWalk) -> bool:
+        """Whether this walk has come by before, from the same peer: another must not be able to spoil it.
+
+        An origin numbers its walks, and sends a new one where one was lost.
+        """
+        key = (sender, walk.origin.id, walk.origin.incarnation, walk.number)
+        if not walk.number or key in self._walks:
+            return walk.number > 0
+        if len(self._walks) >= WALKS_REMEMBERED:
+            del self._walks[next(iter(self._walks))]
+        self._walks[key] = None
+        return False
