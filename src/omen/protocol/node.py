@@ -336,8 +336,8 @@ class OmenNode(ShownNode):
             self._join((message.digests[0].ref,))
         self._act_on(self._parts.gossip.on_offer(sender, message))
 
-    def _on_descriptors(self, _: NodeId, message: messages.Descriptors) -> None:
-        self._act_on(self._parts.gossip.learn(message.descriptors))
+    def _on_descriptors(self, sender: NodeId, message: messages.Descriptors) -> None:
+        self._act_on(self._parts.gossip.learn(message.descriptors, sender))
 
     def _on_status(self, sender: NodeId, message: messages.Status) -> None:
         self._act_on(self._parts.gossip.on_status(sender, message))
@@ -550,9 +550,9 @@ class OmenNode(ShownNode):
         self._act_on(self._parts.gossip.learn((message.descriptor,)))
         self._parts.links.on_ok(sender, message)
 
-    def _on_repair_request(self, _: NodeId, message: messages.RepairRequest) -> None:
+    def _on_repair_request(self, sender: NodeId, message: messages.RepairRequest) -> None:
         """Only the nearest successor handles it; a node that knows a nearer one passes it on."""
-        self._act_on(self._parts.gossip.learn((message.descriptor,)))
+        self._act_on(self._parts.gossip.learn((message.descriptor,), sender))
         nearest = self._parts.ring.nearest_successor_of(message.event.node)
         if nearest != self._parts.peer_table.id:
             if message.hops > 0:

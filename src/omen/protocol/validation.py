@@ -51,6 +51,7 @@ from omen.protocol.messages.overlay import (
     decode,
 )
 from omen.protocol.repair.coordinator import Coordinator
+from omen.protocol.repair.event_queue import PENDING_WEIGHT_AT_MOST
 
 LARGEST = 16 << 20
 PENDING_AT_MOST = 256
@@ -92,6 +93,7 @@ FORWARDED: dict[type, Callable[[Any], int]] = {
     LossReport: lambda _: 1,
     RepairRequest: lambda _: 1,
     IndirectPing: lambda _: 1,
+    LinkProposal: lambda _: 1,
     RelayedQuery: lambda message: 1 + len(message.to),
 }
 """What makes this node speak to others for the sender, and to how many: paid from the sender's budget. Probes of paths
@@ -164,17 +166,18 @@ class MessageValidator:
             return FALSE
         if self._is_past(ref):
             return STALE
-        return self._room(event)
+        weight = len(message.added) + len(message.dropped) + len(message.descriptor.neighbours)
+        return self._room(event, weight)
 
     def check_report(self, message: LossReport) -> str | None:
         if message.event.kind != EventKind.LEAVE or message.reporter.id == message.event.node:
             return FALSE
-        return self._room(message.event)
+        return self._room(message.event, len(message.topics) + 2)
 
     def check_inquire(self, message: LinkedLossQuery) -> str | None:
         if message.event.kind not in LOSSES or message.lost.kind not in LOSSES:
             return FALSE
-        return self._room(message.lost)
+        return self._room(message.lost, len(message.topics) + len(message.neighbours))
 
     def check_inherit(self, message: LinkedLossReply) -> str | None:
         repair = self._coordinator.repair
@@ -194,9 +197,11 @@ class MessageValidator:
         known = self._incarnations.latest(ref.id)
         return known is not None and ref.incarnation < known.incarnation
 
-    def _room(self, event: EventId) -> str | None:
-        pending = self._coordinator.event_queue.pending
-        return TOO_MANY if len(pending) >= PENDING_AT_MOST and event not in pending else None
+    def _room(self, event: EventId, weight: int) -> str | None:
+        """`weight`: how many topics and nodes the message adds to what is kept of the event."""
+        queue = self._coordinator.event_queue
+        is_full = len(queue.pending) >= PENDING_AT_MOST and event not in queue.pending
+        return TOO_MANY if is_full or queue.weight() + weight > PENDING_WEIGHT_AT_MOST else None
 
 
 def read_message(data: bytes, decode: Callable[[bytes], Message]) -> tuple[Message | None, str | None]:

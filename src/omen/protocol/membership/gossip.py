@@ -150,6 +150,8 @@ class Gossip:
 
     def on_offer(self, sender: NodeId, message: DigestOffer) -> Findings:
         want = yield from self._look_through(message.digests)
+        if not self._peer_table.has_room_for(sender):
+            want = [node for node in want if node == sender]
         reply_to = message.digests[0].ref if message.digests else None
         if reply_to is None or reply_to.id != sender:
             return
@@ -199,11 +201,12 @@ class Gossip:
         if found:
             self._out.send(to, Descriptors(tuple(found)))
 
-    def learn(self, descriptors: Iterable[Descriptor]) -> Findings:
+    def learn(self, descriptors: Iterable[Descriptor], sender: NodeId | None = None) -> Findings:
+        """Take in what is newer. `sender`: the peer that brings it, None where that is of no matter."""
         news = []
         for descriptor in descriptors:
             yield from self._superseded(descriptor.digest.ref)
-            if self._peer_table.learn(descriptor):
+            if self._peer_table.learn(descriptor, sender if sender != descriptor.digest.ref.id else None):
                 news.append(descriptor.digest.ref.id)
             self._views.remember_seen(descriptor.digest)
             yield from self.meet(descriptor.digest.ref)

@@ -7,17 +7,22 @@ with that.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from weakref import WeakValueDictionary
 
 from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
+
+BROUGHT_AT_MOST = 1 << 18
+"""Topics of other nodes that one peer may have brought, as long as they are kept: about 25 MB."""
 
 
 class PeerTable:
     """Bounded by `retain`: each round the peers that are of no use to any part of the node are forgotten.
 
-    `version` counts the changes of `known`, for those who keep something made from it.
+    `version` counts the changes of `known`, for those who keep something made from it. A peer may have this node keep
+    so many topics of others at once (`BROUGHT_AT_MOST`): what it brings beyond that is not taken from it.
     """
 
     def __init__(
@@ -28,6 +33,8 @@ class PeerTable:
         self.known: dict[NodeId, Descriptor] = {}
         self.topic_sets: dict[NodeId, frozenset[Topic]] = {}
         self.tombstones = dict(tombstones or {})
+        self._brought_by: dict[NodeId, NodeId] = {}
+        self._brought: Counter[NodeId] = Counter()
         self.version = 0
         self._tombstone_life = tombstone_life
 
@@ -69,20 +76,39 @@ class PeerTable:
     def forget(self, node: NodeId) -> None:
         if self.known.pop(node, None) is not None:
             self.version += 1
-        self.topic_sets.pop(node, None)
+        self._unload(node, len(self.topic_sets.pop(node, ())))
 
-    def learn(self, descriptor: Descriptor) -> bool:
-        """Take in a descriptor where it is newer; whether the node's topics were news."""
+    def has_room_for(self, sender: NodeId) -> bool:
+        """Whether a peer may still bring something of others."""
+        return self._brought[sender] < BROUGHT_AT_MOST
+
+    def _unload(self, node: NodeId, topics: int) -> None:
+        sender = self._brought_by.pop(node, None)
+        if sender is not None:
+            self._brought[sender] -= topics + 1
+            if self._brought[sender] <= 0:
+                del self._brought[sender]
+
+    def learn(self, descriptor: Descriptor, sender: NodeId | None = None) -> bool:
+        """Take in a descriptor where it is newer; whether the node's topics were news. `sender`: which peer brings it,
+        where that is not the node itself.
+        """
         ref = descriptor.digest.ref
         if ref.id == self.id or self.is_declared_failed(ref):
             return False
         known = self.known.get(ref.id)
         if known is not None and not is_newer(descriptor.digest, known.digest):
             return False
+        if sender is not None and self._brought[sender] + len(descriptor.topics) > BROUGHT_AT_MOST:
+            return False
         self.known[ref.id] = descriptor
         self.version += 1
         if known is not None and known.topics == descriptor.topics:
             return False
+        self._unload(ref.id, len(self.topic_sets.get(ref.id, ())))
+        if sender is not None:
+            self._brought_by[ref.id] = sender
+            self._brought[sender] += len(descriptor.topics) + 1
         self.topic_sets[ref.id] = topic_set(descriptor.topics)
         return True
 
@@ -108,10 +134,16 @@ class PeerTable:
             self.forget(node)
 
 
-@lru_cache(maxsize=4096)
+_shared: WeakValueDictionary[int, frozenset[Topic]] = WeakValueDictionary()
+
+
 def topic_set(topics: tuple[Topic, ...]) -> frozenset[Topic]:
-    """The topics as a set: one for all nodes of a process that know the same list."""
-    return frozenset(topics)
+    """The topics as a set: one for all nodes of a process that know the same list, as long as one of them does."""
+    known = _shared.get(hash(topics))
+    if known is not None and len(known) == len(topics) and known.issuperset(topics):
+        return known
+    made = _shared[hash(topics)] = frozenset(topics)
+    return made
 
 
 def is_newer(one: Digest, other: Digest) -> bool:
@@ -174,7 +206,7 @@ class SharedPeerTable(PeerTable):
         known = self.known.get(node)
         return frozenset(known.topics) if known is not None else frozenset()
 
-    def learn(self, descriptor: Descriptor) -> bool:
+    def learn(self, descriptor: Descriptor, sender: NodeId | None = None) -> bool:
         return False
 
     def forget(self, node: NodeId) -> None:

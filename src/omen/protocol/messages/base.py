@@ -20,6 +20,10 @@ Hops = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_AT_MOST)]
 """How often a message may still be passed on. The receiver lowers it to what its kind is allowed."""
 FORWARDS_AT_MOST, WALK_STEPS_AT_MOST = 32, 4096
 """Of what goes to a place on the ring, nearer with each hop; of a walk round the whole ring, in steps of L."""
+TOPICS_AT_MOST, NODES_AT_MOST = 1 << 17, 1 << 14
+Topics = Annotated[tuple[Place, ...], msgspec.Meta(max_length=TOPICS_AT_MOST)]
+"""Topics in one list: twice what a node is promised to have."""
+Bits = Annotated[bytes, msgspec.Meta(max_length=TOPICS_AT_MOST // 8)]
 
 
 class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -28,6 +32,11 @@ class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
     id: Place
     incarnation: Incarnation
     address: Text
+
+
+Refs = Annotated[tuple[Ref, ...], msgspec.Meta(max_length=NODES_AT_MOST)]
+Places = Annotated[tuple[Place, ...], msgspec.Meta(max_length=NODES_AT_MOST)]
+"""Nodes in one list: a neighbourhood, however large, and never the whole of a large cluster."""
 
 
 class Digest(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -42,8 +51,8 @@ class Descriptor(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What one node knows of another."""
 
     digest: Digest
-    topics: tuple[Place, ...]
-    neighbours: tuple[Ref, ...]
+    topics: Topics
+    neighbours: Refs
 
 
 class EventKind(StrEnum):

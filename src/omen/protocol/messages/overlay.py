@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from omen.protocol.messages.base import (
     FORWARDS_AT_MOST,
+    NODES_AT_MOST,
     WALK_STEPS_AT_MOST,
+    Bits,
     Descriptor,
     Digest,
     EventId,
@@ -17,7 +19,10 @@ from omen.protocol.messages.base import (
     Message,
     Number,
     Place,
+    Places,
     Ref,
+    Refs,
+    Topics,
 )
 
 __all__ = ["Descriptor", "Digest", "EventId", "Message", "Ref"]
@@ -34,8 +39,8 @@ class ShuffleReply(Message, frozen=True, array_like=True, tag=2):
 class DigestOffer(Message, frozen=True, array_like=True, tag=3):
     """T-Man's buffer as digests (Alg. 3 line 3); `want` asks for the descriptors behind digests seen before."""
 
-    digests: tuple[Digest, ...]
-    want: tuple[Place, ...]
+    digests: Annotated[tuple[Digest, ...], msgspec.Meta(max_length=NODES_AT_MOST)]
+    want: Places
     reply: bool
 
 
@@ -45,7 +50,7 @@ class Descriptors(Message, frozen=True, array_like=True, tag=4):
 
 class DescriptorRequest(Message, frozen=True, array_like=True, tag=5):
     asker: Ref
-    ids: tuple[Place, ...]
+    ids: Places
 
 
 class Locate(Message, frozen=True, array_like=True, tag=6):
@@ -59,25 +64,25 @@ class Locate(Message, frozen=True, array_like=True, tag=6):
 class Located(Message, frozen=True, array_like=True, tag=7):
     nonce: Number
     target: Place
-    nodes: tuple[Ref, ...]
+    nodes: Refs
 
 
 class Status(Message, frozen=True, array_like=True, tag=8):
     """A node tells its successors and neighbours who its neighbours and successors are now; topics only by version."""
 
     digest: Digest
-    neighbours: tuple[Ref, ...]
-    successors: tuple[Ref, ...]
+    neighbours: Refs
+    successors: Refs
 
 
 class LinkOpen(Message, frozen=True, array_like=True, tag=10):
     descriptor: Descriptor
-    successors: tuple[Ref, ...]
+    successors: Refs
 
 
 class LinkOk(Message, frozen=True, array_like=True, tag=11):
     descriptor: Descriptor
-    successors: tuple[Ref, ...]
+    successors: Refs
 
 
 class LinkSeen(Message, frozen=True, array_like=True, tag=12):
@@ -93,7 +98,7 @@ class LossReport(Message, frozen=True, array_like=True, tag=20):
 
     event: EventId
     reporter: Ref
-    topics: tuple[Place, ...]
+    topics: Topics
     hops: Hops = FORWARDS_AT_MOST
 
 
@@ -110,9 +115,9 @@ class ShadowQuery(Message, frozen=True, array_like=True, tag=22):
     asker: Ref
     event: EventId
     attempt: Number
-    topics: tuple[Place, ...]
-    lost: tuple[Ref, ...]
-    fading: tuple[Place, ...]
+    topics: Topics
+    lost: Refs
+    fading: Places
 
 
 class ShadowReply(Message, frozen=True, array_like=True, tag=23):
@@ -126,13 +131,13 @@ class ShadowReply(Message, frozen=True, array_like=True, tag=23):
     attempt: Number
     me: Ref
     topics_version: Number
-    mine: bytes
-    unsettled: bytes
+    mine: Bits
+    unsettled: Bits
     degree: Number
     links: tuple[tuple[Place, bytes], ...]
     former: bool
     leaving: bool
-    prunable: tuple[Place, ...] = ()
+    prunable: Places = ()
 
 
 class LinkedLossQuery(Message, frozen=True, array_like=True, tag=24):
@@ -141,8 +146,8 @@ class LinkedLossQuery(Message, frozen=True, array_like=True, tag=24):
     asker: Ref
     event: EventId
     lost: EventId
-    neighbours: tuple[Ref, ...]
-    topics: tuple[Place, ...]
+    neighbours: Refs
+    topics: Topics
 
 
 class LinkedLossReply(Message, frozen=True, array_like=True, tag=25):
@@ -152,8 +157,8 @@ class LinkedLossReply(Message, frozen=True, array_like=True, tag=25):
     lost: EventId
     known: bool
     lead: bool
-    neighbours: tuple[Ref, ...]
-    topics: tuple[Place, ...]
+    neighbours: Refs
+    topics: Topics
 
 
 class LinkProposal(Message, frozen=True, array_like=True, tag=26):
@@ -179,7 +184,7 @@ class Handled(Message, frozen=True, array_like=True, tag=28):
     """
 
     event: EventId
-    repaired: tuple[Ref, ...] = ()
+    repaired: Refs = ()
     heard: bool = True
 
 
@@ -188,8 +193,8 @@ class RepairRequest(Message, frozen=True, array_like=True, tag=30):
 
     event: EventId
     descriptor: Descriptor
-    added: tuple[Place, ...]
-    dropped: tuple[Place, ...]
+    added: Topics
+    dropped: Topics
     hops: Hops = FORWARDS_AT_MOST
 
 
@@ -200,9 +205,9 @@ class RingWalk(Message, frozen=True, array_like=True, tag=31):
 
     event: EventId
     origin: Ref
-    topics: tuple[Place, ...]
+    topics: Topics
     found: tuple[Descriptor, ...]
-    skip: tuple[Place, ...]
+    skip: Places
     hops: Hops = WALK_STEPS_AT_MOST
     number: Number = 0
 
@@ -223,7 +228,7 @@ class RelayedQuery(Message, frozen=True, array_like=True, tag=50):
     """Pass this question on to these neighbours: they stand further off than the asker knows its way."""
 
     ask: ShadowQuery
-    to: tuple[Place, ...]
+    to: Places
 
 
 class PruneHint(Message, frozen=True, array_like=True, tag=51):
@@ -241,7 +246,7 @@ class PathProbe(Message, frozen=True, array_like=True, tag=52):
     target: Place
     nonce: Number
     hops: Hops
-    topics: tuple[Place, ...]
+    topics: Topics
 
 
 class PathReply(Message, frozen=True, array_like=True, tag=53):
@@ -250,7 +255,7 @@ class PathReply(Message, frozen=True, array_like=True, tag=53):
     origin: Place
     target: Place
     nonce: Number
-    topics: tuple[Place, ...]
+    topics: Topics
 
 
 class PruneRequest(Message, frozen=True, array_like=True, tag=54):
@@ -329,7 +334,7 @@ class LabelDigest(Message, frozen=True, array_like=True, tag=60):
 class LabelBuckets(Message, frozen=True, array_like=True, tag=61):
     """Our digests differ and we share many topics: a digest for each bucket of them, to see where."""
 
-    digests: tuple[Place, ...]
+    digests: Places
 
 
 class LabelUpdate(Message, frozen=True, array_like=True, tag=62):
@@ -343,7 +348,7 @@ class PieceReport(Message, frozen=True, array_like=True, tag=63):
 
     me: Ref
     digest: Place
-    topics: tuple[Place, ...] | None
+    topics: Topics | None
 
 
 class PieceReportAck(Message, frozen=True, array_like=True, tag=64):
@@ -359,7 +364,7 @@ class PieceQuery(Message, frozen=True, array_like=True, tag=65):
 
     asker: Ref
     nonce: Number
-    topics: tuple[Place, ...]
+    topics: Topics
 
 
 class PieceReply(Message, frozen=True, array_like=True, tag=66):
@@ -369,7 +374,7 @@ class PieceReply(Message, frozen=True, array_like=True, tag=66):
 
     me: Ref
     nonce: Number
-    led: bytes
+    led: Bits
     near: tuple[tuple[Place, Place], ...]
     hands: tuple[tuple[Ref, Number, bytes], ...]
 

@@ -11,6 +11,10 @@ from omen.protocol.messages.overlay import Descriptor, EventId, Ref
 from omen.protocol.repair.shadow_set import Loss
 
 HANDLED_AT_MOST = 256
+HANDLED_NODES_AT_MOST = 1 << 15
+"""Former neighbours remembered for all handled events together: about 10 MB."""
+PENDING_WEIGHT_AT_MOST = 1 << 18
+"""Topics, neighbours and reporters of all pending events together: about 25 MB."""
 
 
 class PendingEvent(msgspec.Struct):
@@ -26,6 +30,12 @@ class PendingEvent(msgspec.Struct):
     client: Ref | None = None
     put_off: int = 0
     linked: set[Topic] = msgspec.field(default_factory=set)
+
+    @property
+    def weight(self) -> int:
+        """How much is kept of it: each topic and each node counts."""
+        loss = self.loss
+        return len(loss.topics) + len(loss.neighbours) + len(loss.backups) + len(self.reporters) + len(self.inquirers)
 
 
 class EventQueue:
@@ -64,3 +74,9 @@ class EventQueue:
         if event not in self.handled and len(self.handled) >= HANDLED_AT_MOST:
             del self.handled[next(iter(self.handled))]
         self.handled.setdefault(event, {}).update({ref.id: ref for ref in repaired})
+        while len(self.handled) > 1 and sum(map(len, self.handled.values())) > HANDLED_NODES_AT_MOST:
+            del self.handled[next(iter(self.handled))]
+
+    def weight(self) -> int:
+        """How much is kept of all pending events."""
+        return sum(pending.weight for pending in self.pending.values())

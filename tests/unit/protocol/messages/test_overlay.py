@@ -54,6 +54,8 @@ def strategy_for(kind: Any) -> st.SearchStrategy[Any]:
         return BOUNDED[kind]
     if kind in SIMPLE:
         return SIMPLE[kind]
+    if typing.get_origin(kind) is typing.Annotated:
+        return strategy_for(typing.get_args(kind)[0])
     if typing.get_origin(kind) in (types.UnionType, typing.Union):
         return st.one_of(st.none() if inner is type(None) else strategy_for(inner) for inner in typing.get_args(kind))
     if typing.get_origin(kind) is tuple:
