@@ -1,6 +1,6 @@
 """What one peer may have a node do for others: a budget per sender, refilled as time passes.
 
-A message that makes its receiver speak to third nodes is paid for by the peer it came from, whoever it says it is for.
+A message that makes its receiver speak to third nodes is paid for by the peer it came from, for which node it may be.
 So the cost of a member to the others grows with the time it is there, and not with what it writes. Everything paid for
 here is asked again by honest nodes when it is dropped.
 """
