@@ -9,6 +9,7 @@ from typing import Any
 
 from omen.errors import InvalidInput
 from omen.pipeline.session import SparkOptions, require_spark, spark_session
+from omen.sweep.table import CellTable
 
 GRAPHS = {
     "fb1k": ("facebook_combined.txt.gz", False, 1000),
@@ -51,7 +52,8 @@ def prepare_inputs(
     traces = {name: Path(out) / "inputs" / f"{name}-churn" for name in present}
     if not all(path.exists() for path in (*made.values(), *traces.values())):
         require_spark()
-        with spark_session(options) as spark:
+        # Inputs are written before the sweep's first cell: without the mark of a sweep it would refuse its own folder.
+        with CellTable(out).opened(alone=False), spark_session(options) as spark:
             for name, (file, directed, nodes) in present.items():
                 _make(spark, folder / file, directed, nodes, folder / MACHINES, made[name], traces[name])
     return Inputs({name: str(path) for name, path in made.items()}, {name: str(path) for name, path in traces.items()})
