@@ -14,6 +14,7 @@ from omen.protocol.events import (
     Notify,
     Output,
     PeerLost,
+    PeerRefused,
     Received,
     Send,
     SetTimer,
@@ -22,7 +23,7 @@ from omen.protocol.events import (
 )
 from omen.protocol.messages.overlay import Heartbeat, encode
 from omen.sim.latency import Latency, by_link, constant, log_normal, uniform
-from omen.sim.world import Dropped, Network, World, generator_for
+from omen.sim.world import REFUSAL_GAP, Dropped, Network, World, generator_for
 
 
 class Named(Timer, frozen=True):
@@ -221,3 +222,42 @@ def test_messages_and_bytes_are_counted_by_kind_and_by_sender() -> None:
 def test_generators_depend_on_seed_and_words_alone() -> None:
     assert generator_for(1, "a", 2).random() == generator_for(1, "a", 2).random()
     assert len({generator_for(*words).random() for words in ((1, "a"), (2, "a"), (1, "b"), (1, "a", 0))}) == 4
+
+
+def test_who_was_connected_to_a_process_that_ended_is_refused_twice_unless_its_host_is_down() -> None:
+    def heard(silent: float) -> list[tuple[int, Input]]:
+        network = Network(detection=None, refusal=constant(500), silent_crashes=silent)
+        world, watcher, stranger = World(0, network), Recorder(Connect(2, "")), Recorder()
+        for node, core in ((1, watcher), (2, Recorder()), (3, stranger)):
+            world.add(node, core)
+        world.run_until(1_000)
+        world.crash(2)
+        world.run_until(1_000_000)
+        assert not stranger.heard
+        return watcher.heard
+
+    assert heard(0.0) == [(1_500, PeerRefused(2)), (1_500 + REFUSAL_GAP, PeerRefused(2))]
+    assert not heard(1.0)
+
+
+def test_a_process_that_is_back_by_the_second_attempt_answers_it_as_a_later_incarnation() -> None:
+    world, watcher = World(0, Network(detection=None, refusal=constant(500))), Recorder(Connect(2, ""))
+    world.add(1, watcher)
+    world.add(2, Recorder())
+    world.run_until(1_000)
+    world.crash(2)
+    world.run_until(2_000)
+    world.add(2, Recorder(), incarnation=2)
+    world.run_until(1_000_000)
+    assert [event for _, event in watcher.heard] == [PeerRefused(2), PeerRefused(2, later=2)]
+
+
+def test_a_network_that_is_cut_refuses_nothing() -> None:
+    world, watcher = World(0, Network(detection=None, refusal=constant(500))), Recorder(Connect(2, ""))
+    world.add(1, watcher)
+    world.add(2, Recorder())
+    world.run_until(1_000)
+    world.partition([[1], [2]])
+    world.crash(2)
+    world.run_until(1_000_000)
+    assert not watcher.heard

@@ -77,6 +77,7 @@ class Broker(FormerNames):
         self._held: dict[int, int] = {}
         self._news = asyncio.Event()
         self._has_left = False
+        self._is_direct = False
         self._is_leaving = False
         self._is_draining = False
         self._has_arrived = False
@@ -147,7 +148,9 @@ class Broker(FormerNames):
         self.subscribed_keys = {self._key(topic) for topic in config.topics}
         listener = self._origin.socket if self._origin is not None else listen_on(config.listen)
         try:
-            self.address = config.advertise or join_address(*listener.getsockname()[:2])
+            own_address = join_address(*listener.getsockname()[:2])
+            self.address = config.advertise or own_address
+            self._is_direct = self.address in (own_address, config.listen) or config.refusal_is_failure
             if config.engine == "eager" or not is_compiled():
                 await asyncio.get_running_loop().run_in_executor(None, load_engine)
             if config.http:
@@ -192,7 +195,9 @@ class Broker(FormerNames):
         last = last_incarnation(config.state, self.name)
         incarnation = origin.incarnation if origin is not None else next_incarnation(last)
         session = int.from_bytes(os.urandom(6), "big")
-        hello = Hello(config.cluster, self.node, self.name, incarnation, self.address, session, REVISION)
+        hello = Hello(
+            config.cluster, self.node, self.name, incarnation, self.address, session, REVISION, b"", self._is_direct
+        )
         driver = self.driver = Driver(hello, self.log, self.admission, self._deliver, self._hear)
         contacts = await find_contacts(config, self.address, driver.peers.greet, deadline)
         self._has_arrived = not contacts

@@ -39,6 +39,7 @@ from omen.protocol.events import (
     Output,
     PeerDeclaredFailed,
     PeerLost,
+    PeerRefused,
     PeerSuspected,
     Publish,
     Received,
@@ -260,8 +261,9 @@ class Driver:
                 counters.suspicions += 1
             case SuspicionRefuted():
                 counters.refutations += 1
-            case PeerDeclaredFailed():
+            case PeerDeclaredFailed(_, _, refused):
                 counters.declared_failed += 1
+                counters.peers_refused += refused
             case StoodStill():
                 counters.stood_still += 1
             case SplitTopicsLinked(_, topics):
@@ -332,6 +334,10 @@ class Driver:
         self._feed_safely(PeerLost(node, incarnation))
         if not self._has_detector:
             self.peers.forget(node)
+
+    def on_peer_refused(self, node: NodeId, later: int | None) -> None:
+        """Nobody listens any more where a peer did, or a later incarnation answers there."""
+        self._feed_safely(PeerRefused(node, later))
 
     def on_slow_consumer(self, node: NodeId) -> None:
         """Found out while outputs of the core are carried out, so it hears of it afterwards."""

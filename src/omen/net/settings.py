@@ -149,6 +149,10 @@ class NodeConfig:
     """Where other nodes connect to. Port 0: any free one."""
     advertise: str = ""
     """The address peers are told, where it differs from `listen`."""
+    refusal_is_failure: bool = False
+    """Whether a connection refused at `advertise` means that this process has ended, where it differs from `listen`.
+
+    Where they are the same it does: peers that were connected then declare the node failed at once."""
     join: tuple[str, ...] = ()
     """Members to join through. Empty: the first node of a new cluster."""
     topics: tuple[str, ...] = ()

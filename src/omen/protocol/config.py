@@ -111,6 +111,10 @@ class Config:
     """One heartbeat per peer in each such interval."""
     suspicion_time: Time = 2 * SECOND
     """How long a peer that does not answer is suspected at least before it is declared failed."""
+    refusal_gap: Time = 100 * MILLISECOND
+    """A peer that refuses connections twice, so long apart at least, is declared failed without a suspicion."""
+    refusal_memory: Time = 600 * SECOND
+    """A peer is declared failed in that way at most once in this time."""
     indirect_probes: int = 3
     """Through how many others a silent peer is asked."""
     audit: bool = False

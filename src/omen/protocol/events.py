@@ -45,6 +45,16 @@ class PeerLost(msgspec.Struct, frozen=True):
     incarnation: int | None = None
 
 
+class PeerRefused(msgspec.Struct, frozen=True):
+    """An attempt to reach a peer again, whose connection was up and has broken, was refused where it listens itself.
+
+    `later`: not refused, but answered by this later incarnation.
+    """
+
+    peer: NodeId
+    later: int | None = None
+
+
 class ContactsFound(msgspec.Struct, frozen=True):
     """The driver has found these nodes of the cluster alive, as its seeds. They may belong to another ring."""
 
@@ -96,7 +106,7 @@ class LinkRoom(msgspec.Struct, frozen=True):
 
 
 Command = Subscribe | Depart | Publish | Replay
-Input = Received | TimerFired | PeerLost | ContactsFound | LinkSlow | LinkReady | LinkRoom | Command
+Input = Received | TimerFired | PeerLost | PeerRefused | ContactsFound | LinkSlow | LinkReady | LinkRoom | Command
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
@@ -180,6 +190,7 @@ class PeerSuspected(msgspec.Struct, frozen=True, gc=False):
     """A peer has not answered: unless something is heard of it, it is declared failed in a while."""
 
     peer: Ref
+    refused: bool = False
 
 
 class SuspicionRefuted(msgspec.Struct, frozen=True, gc=False):
@@ -196,10 +207,11 @@ class StoodStill(msgspec.Struct, frozen=True, gc=False):
 
 
 class PeerDeclaredFailed(msgspec.Struct, frozen=True, gc=False):
-    """A peer is declared failed, `by` this node or by the one that says so."""
+    """A peer is declared failed, `by` this node or by the one that says so. `refused`: its process has ended."""
 
     peer: Ref
     by: NodeId
+    refused: bool = False
 
 
 class PeerLeft(msgspec.Struct, frozen=True, gc=False):

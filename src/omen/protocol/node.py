@@ -24,6 +24,7 @@ from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined
 from omen.protocol.membership.join_leave import JoinLookup
 from omen.protocol.membership.lost_peers import LostPeer
 from omen.protocol.membership.peer_table import PeerTable, Registry, SharedPeerTable, is_newer
+from omen.protocol.membership.refusals import Refusals
 from omen.protocol.membership.ring_lookup import LookupDone, LookupTimer
 from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.base import (
@@ -75,6 +76,7 @@ class OmenNode(ShownNode):
         self._next_incarnation: int | None = None
         self._lent: set[Topic] = set()
         self._dissemination = Dissemination(ref, config, self._out)
+        self._refusals = Refusals(config)
         self._build(ref, topics, contacts)
 
     def _build(
@@ -213,6 +215,8 @@ class OmenNode(ShownNode):
                     self._lose(peer, incarnation)
             case events.ContactsFound(peers):
                 self._meet_contacts(peers)
+            case events.PeerRefused(peer, later):
+                self._on_refused(peer, later)
             case events.Publish(topic, payload, fields):
                 return self._publish(topic, payload, fields)[1]
             case events.LinkRoom(peer, room):
@@ -255,6 +259,8 @@ class OmenNode(ShownNode):
             parts.lost_peers.on_message_from(sender, parts.incarnations.latest(sender))
         if self.config.detector:
             parts.failure_detector.hear(sender, self._clock.now)
+            if self._refusals.waiting:
+                self._refusals.clear(sender)
         self._handlers[type(message)](sender, message)
 
     def _conclude(self) -> Sequence[Output]:
@@ -379,13 +385,29 @@ class OmenNode(ShownNode):
         for ref in self._parts.failure_detector.take_failed():
             self._lose(ref.id, ref.incarnation)
 
+    def _on_refused(self, peer: NodeId, later: int | None) -> None:
+        """Nobody listens any more where a peer did, or a later incarnation of it does."""
+        if later is not None:
+            self._hear_of_incarnation(peer, later)
+            return
+        ref = self._parts.failure_detector.watched(peer) if self.config.detector else None
+        if not self.config.detector:
+            self._lose(peer, None, refused=True)
+        elif ref is not None and self._refusals.note(peer, self._clock.now):
+            self._lose(peer, ref.incarnation, refused=True)
+
     def _lose(
-        self, other: NodeId, incarnation: int | None, doubtful: bool = True, told_by: NodeId | None = None
+        self,
+        other: NodeId,
+        incarnation: int | None,
+        doubtful: bool = True,
+        told_by: NodeId | None = None,
+        refused: bool = False,
     ) -> None:
         """A node has failed or left: report it if it was a neighbour, handle or watch its event if a predecessor.
 
         `doubtful`: it has not said so itself, and may be there after all. `told_by`: the node that says so, unless it
-        is this one.
+        is this one. `refused`: nobody listens there any more.
         """
         table, links = self._parts.peer_table, self._parts.links
         known, link = table.known.get(other), links.links.get(other)
@@ -403,9 +425,8 @@ class OmenNode(ShownNode):
         if not any(later > ended for later in incarnations):
             self._forget(other)
             if refs and doubtful:
-                self._out.notify(
-                    events.PeerDeclaredFailed(Ref(other, ended, ""), table.id if told_by is None else told_by)
-                )
+                by = table.id if told_by is None else told_by
+                self._out.notify(events.PeerDeclaredFailed(Ref(other, ended, ""), by, refused))
                 self._parts.lost_peers.add(refs[0], ended)
         elif known is not None:
             self._parts.views.note_loss(other)

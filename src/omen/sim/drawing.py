@@ -1,7 +1,7 @@
 """Draws worlds from a seed: the nodes, their links, how bad the network is, what happens and to which node.
 
 `draw_scenario` has what a node does and suffers; `draw_within` adds what a network does to it, up to L events at once;
-`draw_beyond` more than that at once, with the audit on.
+`draw_refusing` adds hosts that outlive their processes; `draw_beyond` has more than L at once, with the audit on.
 """
 
 from __future__ import annotations
@@ -249,6 +249,19 @@ def _draw_network(random: Random) -> NetworkSpec:
         duplication=round(random.uniform(0.0, 0.05), 4) if random.randrange(2) else 0.0,
         drift=0.01,
     )
+
+
+def draw_refusing(seed: int) -> Scenario:
+    """The worlds within L once more, with a failure detector; most processes that end leave a host that refuses."""
+    scenario = draw_within(seed)
+    random = generator_for(seed, "refusing")
+    network = structs.replace(
+        scenario.network,
+        refusal_ms=random.choice((0.5, (0.5, 5.0), (1.0, 300.0))),
+        silent_crashes=random.choice((0.0, 0.0, 0.3)),
+    )
+    config = structs.replace(scenario.config, detector=True)
+    return structs.replace(scenario, name=f"refusing {seed}", config=config, network=network)
 
 
 def draw_beyond(seed: int) -> Scenario:

@@ -95,11 +95,17 @@ class LinkDelay(Table, frozen=True):
 
 
 class NetworkSpec(Table, frozen=True):
+    """`refusal_ms`: when peers with a failure detector that were connected to a process that has ended try again, and
+    are refused; without it, or in that share of `silent_crashes`, nothing is heard of it any more.
+    """
+
     latency_ms: Delay = 1.0
     detection_ms: Delay = 50.0
     loss: float = 0.0
     duplication: float = 0.0
     drift: float = 0.0
+    refusal_ms: Delay | None = None
+    silent_crashes: float = 0.0
     links: tuple[LinkDelay, ...] = ()
 
 
@@ -285,7 +291,16 @@ class Scenario(Table, frozen=True):
             }
             latency = by_link(delays, latency)
         detection = None if self.config.detector else _latency(spec.detection_ms)
-        return Network(latency, spec.loss, spec.duplication, detection, spec.drift)
+        refusal = _latency(spec.refusal_ms) if self.config.detector and spec.refusal_ms is not None else None
+        return Network(
+            latency,
+            spec.loss,
+            spec.duplication,
+            detection,
+            refusal=refusal,
+            silent_crashes=spec.silent_crashes,
+            drift=spec.drift,
+        )
 
     def monitor_bounds(self) -> Bounds:
         given = msgspec.structs.asdict(self.bounds)
@@ -369,7 +384,7 @@ def _complaint(scenario: Scenario) -> str | None:
         value = getattr(scenario.config, name)
         if value is not None and value < least:
             return f"config.{name} is {value}: must be {least} or more"
-    for share in ("loss", "duplication", "drift"):
+    for share in ("loss", "duplication", "drift", "silent_crashes"):
         if not 0 <= getattr(scenario.network, share) < 1:
             return f"network.{share} is {getattr(scenario.network, share)}: must be at least 0 and less than 1"
     known = _known_names(scenario)

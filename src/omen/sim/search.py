@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from omen.errors import InvalidInput
-from omen.sim.drawing import draw_beyond, draw_busy, draw_scenario, draw_within
+from omen.sim.drawing import draw_beyond, draw_busy, draw_refusing, draw_scenario, draw_within
 from omen.sim.kinds import KINDS
 from omen.sim.load import LoadedRun
 from omen.sim.monitors import CONNECTED, JOINED
@@ -36,6 +36,7 @@ DRAWS: dict[str, Callable[[int], Scenario]] = {
     "within": draw_within,
     "beyond": draw_beyond,
     "busy": draw_busy,
+    "refusing": draw_refusing,
     "plain": draw_scenario,
 }
 

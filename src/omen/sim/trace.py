@@ -21,6 +21,7 @@ from omen.protocol.events import (
     PeerDeclaredFailed,
     PeerLeft,
     PeerLost,
+    PeerRefused,
     PeerSuspected,
     Publish,
     Received,
@@ -138,6 +139,8 @@ class TraceWriter:
                 return f"-> {self.name(to)}: {self.message(message, node)}: {why}"
             case PeerLost(peer, _):
                 return f"loses its connection to {self.name(peer)}"
+            case PeerRefused(peer, later):
+                return f"is {'refused' if later is None else 'answered by a later incarnation'} by {self.name(peer)}"
             case TimerFired(timer):
                 return f"timer: {self.message(timer)}"
             case Subscribe(added, dropped):
@@ -252,8 +255,8 @@ class TraceWriter:
                 return f"suspects {self.ref(peer)} no more"
             case StoodStill(period):
                 return f"stood still for {period / SECOND:g} s"
-            case PeerDeclaredFailed(peer):
-                return f"declares {self.ref(peer)} failed"
+            case PeerDeclaredFailed(peer, _, refused):
+                return f"declares {self.ref(peer)} failed{': refused' if refused else ''}"
             case PeerLeft(peer):
                 return f"hears that {self.ref(peer)} leaves"
             case _:

@@ -25,6 +25,7 @@ from omen.protocol.events import (
     Notify,
     Output,
     PeerLost,
+    PeerRefused,
     Received,
     Rejoined,
     Send,
@@ -38,6 +39,7 @@ from omen.sim.latency import Latency, constant
 
 START = "start"
 NO_NODE = -1
+REFUSAL_GAP = 110_000  # longer than a core demands, for its clock may run slow
 UNREACHABLE, CUT, LOST = "unreachable", "cut off", "lost"
 """Why a message does not arrive: its addressee has crashed or left, the network is cut between the two, bad luck."""
 
@@ -48,6 +50,14 @@ class Suspicion:
 
     lost: NodeId
     incarnation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A node is about to try a connection again that has broken, to a process that has ended."""
+
+    lost: NodeId
+    incarnation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,12 @@ class Network:
     duplication: float = 0.0
     detection: Latency | None = field(default_factory=lambda: constant(50_000))
     """How long until the peers connected to a lost node are told; None: never, they find out by themselves."""
+    refusal: Latency | None = None
+    """How long until a connection to a process that has ended is tried again, and refused; None: its host is down too.
+
+    Each peer that was connected tries twice."""
+    silent_crashes: float = 0.0
+    """The share of crashes that take the host along, so that nothing is refused."""
     drift: float = 0.0
     """Clocks run fast or slow by up to this share; each node's own rate is drawn."""
 
@@ -148,9 +164,23 @@ class World:
 
     def _end(self, node: NodeId, place: Place) -> None:
         place.alive = False
+        refuses = self._draws_refusals()
         for other in sorted(self.places):
             if self.places[other].alive and node in self.places[other].connected:
                 self._announce_loss(other, node, place.incarnation)
+                if refuses:
+                    self._attempt(other, node, place.incarnation)
+
+    def _draws_refusals(self) -> bool:
+        """Whether the host of a process that ends stays up."""
+        network = self.network
+        return network.refusal is not None and self._random.random() >= network.silent_crashes
+
+    def _attempt(self, node: NodeId, lost: NodeId, incarnation: int) -> None:
+        assert self.network.refusal is not None
+        first = self.network.refusal(self._random, node, lost)
+        for delay in (first, first + REFUSAL_GAP):
+            self._schedule(delay, node, self.places[node].incarnation, Attempt(lost, incarnation))
 
     def pause(self, node: NodeId) -> None:
         """The node stops where it is and keeps what reaches it."""
@@ -223,6 +253,11 @@ class World:
             if self._is_reachable(node, event.lost, event.incarnation):
                 return
             event = PeerLost(event.lost, event.incarnation)
+        elif kind is Attempt:
+            outcome = self._outcome_of(node, event)
+            if outcome is None:
+                return
+            event = outcome
         elif event is START:
             self._log(node, "starts")
             self._obey(node, place, place.core.start(clock))
@@ -230,6 +265,15 @@ class World:
         if self.tracer is not None:
             self.tracer(self.now, node, event)
         self._obey(node, place, place.core.handle(event, clock))
+
+    def _outcome_of(self, node: NodeId, attempt: Attempt) -> PeerRefused | None:
+        """What comes of an attempt. None: its connection is up again, or the network is cut and nothing is heard."""
+        lost = self.places[attempt.lost]
+        if attempt.lost not in self.places[node].connected or self._is_cut(node, attempt.lost):
+            return None
+        if not lost.alive:
+            return PeerRefused(attempt.lost)
+        return PeerRefused(attempt.lost, lost.incarnation) if lost.incarnation > attempt.incarnation else None
 
     def _obey(self, node: NodeId, place: Place, outputs: Sequence[Output]) -> None:
         for output in outputs:

@@ -27,6 +27,7 @@ class DriverCounters(msgspec.Struct):
     split_topics: int = 0
     stood_still: int = 0
     peers_lost: int = 0
+    peers_refused: int = 0
     slow_consumers: int = 0
     unreadable_frames: int = 0
     core_errors: int = 0

@@ -97,8 +97,9 @@ class EventLog:
                 )
             case StoodStill(period):
                 self._log.warning("node_stood_still", for_s=round(period / 1e6, 3))
-            case PeerDeclaredFailed(peer, by):
+            case PeerDeclaredFailed(peer, by, refused):
                 cause = "unreachable" if self._peers.is_unreachable(peer.id) else "no_answer"
+                cause = "refused" if refused else cause
                 self._log.warning(
                     "peer_declared_failed",
                     peer=self._label_of(peer.id),

@@ -119,6 +119,11 @@ def _write_connections(page: Page, driver: Driver) -> None:
     page.counter("omen_connections_broken_total", "Connections that broke.", counters.connections_broken)
     page.counter("omen_reconnects_total", "Broken connections that were made again.", counters.reconnects)
     page.counter("omen_peers_lost_total", "Peers that could not be reached again.", driver.counters.peers_lost)
+    page.counter(
+        "omen_peers_refused_total",
+        "Peers declared failed at once: no process listened there any more.",
+        driver.counters.peers_refused,
+    )
 
 
 def _write_admission(page: Page, broker: Broker, driver: Driver) -> None:

@@ -9,7 +9,7 @@ where a later one is needed, as for a secret, it is refused with what it lacks. 
 know are not sent to it.
 
 Revisions: 0, without the last two fields; 1, with them, and a proof after the hello (see `handshake`); 2, publications
-with a block of fields.
+with a block of fields; 3, `is_direct`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from omen.protocol.messages.base import Incarnation, Place, Text
 
 Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
 VERSION = 1
-REVISION = 2
+REVISION = 3
 FIELDS_REVISION = 2
 MAGIC, REFUSAL = b"OMEN", b"OMNO"
 PREFACE = struct.Struct(">4sHI")
@@ -71,7 +71,8 @@ class Refused(OmenError):
 class Hello(msgspec.Struct, frozen=True, array_like=True):
     """Which node speaks: cluster, place, name, incarnation, where it listens, and a random number for its process.
 
-    `nonce`: drawn for this connection, where the cluster has a secret.
+    `nonce`: drawn for this connection, where the cluster has a secret. `is_direct`: the address is the process's own,
+    so that a connection refused there means that it has ended.
     """
 
     cluster: Text
@@ -82,6 +83,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
     session: Place
     revision: Place = 0
     nonce: Nonce = b""
+    is_direct: bool = False
 
 
 class Greeting(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from omen.net.transport.peer import Peer
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
 YIELD_S = 0.25  # the end with the higher place lets the other dial first, so that one connection is made, not two
 SETTLED_DOUBLINGS = 10
+REFUSED_RETRY_S = 0.105  # a core takes two refusals for a proof that are 100 ms apart
 
 Failed = Callable[[Peer, Exception], None]
 
@@ -45,6 +46,11 @@ class Dialler:
         """After a time that grows with the failures."""
         doublings = min(peer.failures, SETTLED_DOUBLINGS)
         self._dial_after(peer, min(FIRST_RETRY_S * 2**doublings, LONGEST_RETRY_S))
+
+    def dial_after_refusal(self, peer: Peer) -> None:
+        """When a second refusal would prove that the process has ended."""
+        if not self.is_closed and not peer.is_dialled:
+            peer.retry = self._loop.call_later(REFUSED_RETRY_S, self._retry, peer)
 
     def _dial_after(self, peer: Peer, delay: float) -> None:
         if not self.is_closed and not peer.is_dialled:

@@ -24,6 +24,8 @@ class PeerListener(Protocol):
 
     def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None: ...
 
+    def on_peer_refused(self, node: NodeId, later: int | None) -> None: ...
+
     def on_slow_consumer(self, node: NodeId) -> None: ...
 
     def on_peer_room(self, node: NodeId, room: int) -> None: ...
@@ -32,7 +34,10 @@ class PeerListener(Protocol):
 
 
 class Peer(msgspec.Struct):
-    """One peer. `is_wanted`: the core wants this connection. `is_broken`: frames were lost."""
+    """One peer. `is_wanted`: the core wants this connection. `is_broken`: frames were lost.
+
+    `direct_address`: where its process itself listens, once there was a connection. `up_since`: of the last connection.
+    """
 
     node: NodeId
     address: str = ""
@@ -49,6 +54,8 @@ class Peer(msgspec.Struct):
     failures: int = 0
     is_reported: bool = False
     missed_since: float = 0.0
+    direct_address: str = ""
+    up_since: float = 0.0
 
     @property
     def is_dialled(self) -> bool:

@@ -21,6 +21,7 @@ from omen.protocol.events import PLENTY, NodeId
 
 TRIES_BEFORE_LOSS = 3
 SWEEP_S = 5.0
+ESTABLISHED_S = 1.0  # a connection that was up for so long is dialled again at once when it breaks
 SLOWEST_ACCEPTED = 10  # an idle connection that the other end dialled is that end's to close, within reason
 
 
@@ -216,10 +217,11 @@ class Peers:
                 return
             if peer.connection is not None:
                 self._detach(peer).abort()
-            self._listener.on_peer_lost(hello.node, former)
+            self._listener.on_peer_refused(hello.node, hello.incarnation)
             self.table[hello.node] = peer
         peer.incarnation = max(hello.incarnation, former or 0)
         peer.session, peer.name, peer.address = hello.session, hello.name, hello.address
+        peer.direct_address = hello.address if hello.is_direct else ""
         present = peer.connection
         if present is not None and not self._replaces(connection, present):
             connection.retire()
@@ -244,6 +246,7 @@ class Peers:
 
     def _attach(self, peer: Peer, connection: Connection) -> None:
         peer.connection = connection
+        peer.up_since = self._loop.time()
         peer.failures = 0
         peer.is_reported = False
         self._unreachable.discard(peer.node)
@@ -304,10 +307,12 @@ class Peers:
         if not connection.is_retired or connection.lost_frames:
             peer.is_broken = True
             self.counters.connections_broken += 1
-        if peer.is_wanted:
-            self._dialler.dial_in_turn(peer)
-        else:
+        if not peer.is_wanted:
             self._tidy(peer)
+        elif peer.missed_since - peer.up_since >= ESTABLISHED_S:
+            self._dialler.dial(peer)
+        else:
+            self._dialler.dial_in_turn(peer)
 
     def _on_failed(self, peer: Peer, error: Exception) -> None:
         """The peer could not be reached."""
@@ -322,6 +327,8 @@ class Peers:
         if any(not urgent for _, _, urgent in peer.waiting):
             peer.is_broken = True
         peer.waiting, peer.waiting_bytes = [], 0
+        if self._note_refusal(peer, error):
+            return
         missed_s = self._loop.time() - peer.missed_since
         if not peer.is_reported and peer.failures >= TRIES_BEFORE_LOSS and missed_s >= self.limits.lost_after_s:
             peer.is_reported = True
@@ -334,6 +341,20 @@ class Peers:
             self.release(peer.node)
         if peer.is_wanted:
             self._dialler.dial_again(peer)
+
+    def _note_refusal(self, peer: Peer, error: Exception) -> bool:
+        """Tell when nobody listens where the peer itself did; whether all is done then.
+
+        A full backlog, a host that is down, a process without descriptors: none of them refuses.
+        """
+        is_refused = isinstance(error, ConnectionRefusedError) and peer.address == peer.direct_address
+        if not is_refused or peer.failures > TRIES_BEFORE_LOSS:
+            return False
+        self._listener.on_peer_refused(peer.node, None)
+        if peer.is_wanted and self.table.get(peer.node) is peer and peer.failures < TRIES_BEFORE_LOSS:
+            self._dialler.dial_after_refusal(peer)
+            return True
+        return not peer.is_wanted
 
     def forget(self, node: NodeId) -> None:
         """The core has lost it: no connection to it is kept or tried any more."""

@@ -101,6 +101,11 @@ class FailureDetector:
         """The peers that this node suspects now."""
         return [node for node, peer in self.peers.items() if peer.state is PeerState.SUSPECTED]
 
+    def watched(self, node: NodeId) -> Ref | None:
+        """The incarnation of a peer that is watched."""
+        peer = self.peers.get(node)
+        return None if peer is None else peer.ref
+
     def start(self) -> None:
         """Begin at a random time of the period, so that heartbeats are spread."""
         self._out.set_timer(HeartbeatTimer(), self._random.randrange(self._config.heartbeat_period))

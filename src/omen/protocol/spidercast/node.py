@@ -21,6 +21,7 @@ from omen.protocol.events import (
     NodeId,
     Output,
     PeerLost,
+    PeerRefused,
     Publish,
     Randomness,
     Received,
@@ -247,6 +248,8 @@ class SpiderNode:
                 self._on_timer(timer, now)
             case PeerLost(peer, incarnation):
                 self._lose(peer, incarnation, now)
+            case PeerRefused(peer):
+                self._lose(peer, None, now)
             case Subscribe(added, dropped):
                 self._resubscribe(added, dropped)
             case Depart():

@@ -1,0 +1,141 @@
+"""A process that was killed is declared failed at once; one that is only crowded, or out of descriptors, is not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from network.brokers import config, go, until
+from omen.net.broker import Broker
+from omen.net.local.forking import fork_node
+from omen.net.names import split_address
+from omen.net.security.hello import Hello
+
+ENOUGH_S = 0.6  # two attempts and their refusals take 0.1 s
+BACKLOG = 256
+
+
+@contextmanager
+def child_of(parent: Broker, log: Path) -> Iterator[int]:
+    """A process that joins through a broker of this one."""
+    child = fork_node(config("child", "tea", join=(parent.address,)), None, log)
+    try:
+        yield child
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@asynccontextmanager
+async def linked(tmp_path: Path) -> AsyncIterator[tuple[Broker, int, int]]:
+    """A broker, and the process and the place of a child that it is linked to and has been for a while."""
+    async with Broker(config("ann", "tea")) as ann:
+        with child_of(ann, tmp_path / "log") as child:
+            await until(lambda: ann.status().neighbours())
+            (place,) = ann.status().neighbours()
+            await asyncio.sleep(1.1)
+            yield ann, child, place
+
+
+def break_connections(broker: Broker) -> None:
+    assert broker.driver is not None
+    for connection in broker.driver.peers.connections():
+        connection.abort()
+
+
+def refused(broker: Broker) -> int:
+    assert broker.driver is not None
+    return broker.driver.counters.peers_refused
+
+
+def test_a_killed_process_is_declared_failed_before_a_heartbeat_is_missed(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with linked(tmp_path) as (ann, child, place):
+            os.kill(child, signal.SIGKILL)
+            async with asyncio.timeout(ann.config.protocol.heartbeat_period / 1e6):
+                await until(lambda: place not in ann.status().links)
+            assert refused(ann) == 1
+
+    go(run())
+
+
+def test_a_connection_that_breaks_alone_is_made_again_and_nobody_is_declared_failed(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with linked(tmp_path) as (ann, _, place):
+            assert ann.driver is not None
+            break_connections(ann)
+            await asyncio.sleep(ENOUGH_S)
+            assert ann.driver.peers.connections()
+            assert ann.status().neighbours() == [place]
+            assert refused(ann) == 0
+
+    go(run())
+
+
+def test_a_process_without_descriptors_is_not_declared_failed(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with linked(tmp_path) as (ann, child, place):
+            used = len(list(Path(f"/proc/{child}/fd").iterdir()))
+            resource.prlimit(child, resource.RLIMIT_NOFILE, (used - 2, used))
+            break_connections(ann)
+            await asyncio.sleep(ENOUGH_S)
+            assert not ann.driver.peers.connections()  # type: ignore[union-attr]
+            assert ann.status().neighbours() == [place]
+            assert refused(ann) == 0
+
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("descriptors of another process are seen in /proc")
+    go(run())
+
+
+def test_a_process_whose_backlog_is_full_is_not_declared_failed(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with linked(tmp_path) as (ann, child, place):
+            address = split_address(ann.driver.peers.table[place].address)  # type: ignore[union-attr]
+            os.kill(child, signal.SIGSTOP)
+            crowd = [socket.socket() for _ in range(BACKLOG + 8)]
+            try:
+                for one in crowd:
+                    one.setblocking(False)
+                    one.connect_ex(address)
+                break_connections(ann)
+                await asyncio.sleep(ENOUGH_S)
+                assert not ann.driver.peers.connections()  # type: ignore[union-attr]
+                assert ann.status().neighbours() == [place]
+                assert refused(ann) == 0
+            finally:
+                for one in crowd:
+                    one.close()
+
+    go(run())
+
+
+@pytest.mark.parametrize(
+    ("advertise", "is_failure", "is_direct"), [(False, False, True), (True, False, False), (True, True, True)]
+)
+def test_a_refusal_counts_where_a_node_listens_itself_or_says_so(
+    advertise: bool, is_failure: bool, is_direct: bool
+) -> None:
+    """An address that is passed on, as by a container's host, may be refused by what passes it on."""
+
+    async def run() -> None:
+        settings = replace(config("ann", "tea"), refusal_is_failure=is_failure)
+        if advertise:
+            settings = replace(settings, listen="127.0.0.1:0", advertise="localhost:7")
+        async with Broker(settings) as ann:
+            assert ann.driver is not None
+            hello: Hello = ann.driver.peers.hello
+            assert hello.is_direct == is_direct
+
+    go(run())
