@@ -9,11 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from omen.errors import InvalidInput
 from omen.net.broker import Broker, NotJoined, Stopped
 from omen.net.names import split_address
 from omen.net.observe.http_client import fetch
+from omen.net.observe.http_server import answer
 from omen.net.recording import replay_recording
 from omen.net.security.hello import MAGIC, PREFACE
 from omen.net.settings import Limits
@@ -224,14 +226,34 @@ def test_metrics_go_by_the_conventions_and_are_all_documented() -> None:
     async def test() -> None:
         async with Broker(config("ann", "tea", http="127.0.0.1:0")) as ann:
             _, text = await fetch(ann.http_address, "/metrics")
-        kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
-        assert len(kinds) > 40
+        kinds = dict(re.findall(r"^# TYPE (omen_\S+) (\S+)$", text, re.MULTILINE))
+        assert len(kinds) > 50
         for name, kind in kinds.items():
             assert (kind == "counter") == name.endswith("_total"), name
             assert kind != "histogram" or name.endswith("_seconds"), name
             assert name.removesuffix("_total") not in kinds.keys() - {name}, f"{name} would clash in OpenMetrics"
         documented = (Path(__file__).parents[2] / "docs" / "operations.md").read_text().partition("\n## Metrics")[2]
         assert set(re.findall(r"`(omen_\w+)`", documented.partition("\n## ")[0])) == set(kinds)
+
+    go(test())
+
+
+def test_the_page_is_openmetrics_for_a_scraper_that_asks_for_it() -> None:
+    async def test() -> None:
+        async with (
+            Broker(config("ann", "tea", http="127.0.0.1:0")) as ann,
+            Broker(config("bob", "tea", http="127.0.0.1:0", join=(ann.address,))) as bob,
+        ):
+            await ann.publish("tea", b"1")
+            await anext(bob.messages())
+            _, kind, text = answer(bob, "GET", "/metrics", "application/openmetrics-text; version=1.0.0,*/*;q=0.1")
+            assert kind.startswith("application/openmetrics-text")
+            families = {family.name: family for family in text_string_to_metric_families(text)}
+            samples = {sample.name: sample.value for family in families.values() for sample in family.samples}
+            assert samples["omen_delivery_latency_seconds_count"] == 1
+            assert 0 < samples["omen_window_bytes"] < samples["omen_window_limit_bytes"]
+            assert families["omen_build"].type == "info" and families["process_cpu_seconds"].type == "counter"
+            assert 'omen_publish_wait_seconds_bucket{le="0.001"} 1\n' in answer(ann, "GET", "/metrics")[2]
 
     go(test())
 

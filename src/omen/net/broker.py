@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from types import TracebackType
@@ -23,7 +24,9 @@ from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message
 from omen.net.joining import POLL_S, find_contacts
 from omen.net.names import join_address, next_incarnation, topic_key
 from omen.net.observe.http_server import serve_pages
+from omen.net.observe.latency import DeliveryLatency
 from omen.net.observe.logs import Log
+from omen.net.observe.metrics import Histogram
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import REVISION, Hello
 from omen.net.settings import NodeConfig
@@ -37,6 +40,7 @@ from omen.protocol.status import NodeStatus
 
 __all__ = ["Broker", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 
+WAIT_BOUNDS_S = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
 
 
@@ -66,6 +70,8 @@ class Broker(FormerNames):
         self.names: dict[int, str] = {}
         self.delivered = 0
         self.published = 0
+        self.latency = DeliveryLatency()
+        self.publish_waits = Histogram(WAIT_BOUNDS_S)
         self._overflows = 0
         self.log = Log(self.name, self.names)
         self._admission: AdmissionControl | None = None
@@ -244,6 +250,8 @@ class Broker(FormerNames):
             )
             if self.inbox.put(message):
                 self.delivered += 1
+                if output.fields and publisher != self.node:
+                    self.latency.observe(output.fields)
             elif self.inbox.gaps[INBOX] > self._overflows:
                 self._overflows = self.inbox.gaps[INBOX]
                 self.log.warning(
@@ -371,15 +379,17 @@ class Broker(FormerNames):
         if len(content) > limit:
             raise InvalidInput(f"a publication of {len(content)} bytes on {topic!r}: at most {limit} are taken")
         key = self._key(topic)
+        begun = time.monotonic()
         if driver.peers.congested():
             await driver.peers.wait_for_congested()
         if driver.core is not None and driver.core.room(key, driver.now()) < len(content):
             await wait_for_room(driver, key, len(content), self.config.limits.publish_patience_s)
+        self.publish_waits.observe(time.monotonic() - begun)
         self._since_yield += 1
         if self._since_yield >= UNFLUSHED:
             self._since_yield = 0
             await asyncio.sleep(0)
-        sequence = self._running().publish(key, content, fields)
+        sequence = self._running().publish(key, content, self.latency.stamp(fields))
         self.published += 1
         return sequence
 

@@ -113,7 +113,7 @@ class DisseminationStatus(msgspec.Struct, frozen=True):
 
     `cuts`: how often bytes cut a window below the time a repair takes; `late`: publications that came after their gap.
     `waiting`: streams subscribed to that wait for a hole, `behind` so many publications together, `waits` so long in
-    microseconds at most. `parked`: how often a publisher made way for another. `refused`: publications with an
+    microseconds at most. `evictions`: how often a publisher made way for another. `refused`: publications with an
     impossible sequence.
     """
 
@@ -123,7 +123,7 @@ class DisseminationStatus(msgspec.Struct, frozen=True):
     missing: int
     duplicates: int
     gaps: int
-    parked: int
+    evictions: int
     refused: int
     cuts: int
     late: int

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from omen.net.observe.metrics import Page
+from omen.net.observe.process import write_process
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from omen.protocol.status import NodeStatus
 
 
-def metrics_of(broker: Broker) -> str:
-    """All that is counted, as Prometheus reads it."""
-    page = Page()
+def metrics_of(broker: Broker, openmetrics: bool = False) -> str:
+    """All that is counted, as Prometheus reads it, or as OpenMetrics."""
+    page = Page(openmetrics)
+    write_process(page)
     page.info("omen_build_info", "Version of OMen and of Python.", _build())
     driver = broker.driver
     if driver is None or driver.core is None:
@@ -27,6 +29,7 @@ def metrics_of(broker: Broker) -> str:
     page.info("omen_node_info", "Name, cluster and incarnation of the node.", identity)
     page.gauge("omen_node_joined", "1 while the node is part of the cluster.", broker.is_joined)
     _write_overlay(page, broker, status)
+    _write_detector(page, driver, status)
     _write_repairs(page, driver, status)
     _write_publications(page, broker, status)
     _write_traffic(page, driver)
@@ -55,6 +58,18 @@ def _write_overlay(page: Page, broker: Broker, status: NodeStatus) -> None:
     page.gauge("omen_split_topics", "Topics reported to this node in several pieces now.", status.split_topics)
 
 
+def _write_detector(page: Page, driver: Driver, status: NodeStatus) -> None:
+    counters = driver.counters
+    page.gauge("omen_suspected_peers", "Peers that this node suspects now.", len(status.membership.suspected))
+    page.counter("omen_suspicions_total", "How often a peer was suspected.", counters.suspicions)
+    page.counter("omen_refutations_total", "Suspicions that were refuted.", counters.refutations)
+    page.counter(
+        "omen_peers_declared_failed_total", "Peers declared failed, here or by others.", counters.declared_failed
+    )
+    page.counter("omen_standstills_total", "How often this node itself stood still.", counters.stood_still)
+    page.counter("omen_rejoins_total", "How often the node was declared failed and rejoined.", counters.rejoins)
+
+
 def _write_repairs(page: Page, driver: Driver, status: NodeStatus) -> None:
     predecessors = status.membership.predecessors
     ready = sum(place in status.backup_sets and status.backup_sets[place].ready for place in predecessors)
@@ -67,7 +82,11 @@ def _write_repairs(page: Page, driver: Driver, status: NodeStatus) -> None:
         driver.events.repairs,
     )
     page.histogram("omen_engine_duration_seconds", "Time in the greedy engine per call.", driver.engine_times)
-    page.counter("omen_rejoins_total", "How often the node was declared failed and rejoined.", driver.counters.rejoins)
+    page.counter(
+        "omen_split_topics_linked_total",
+        "Split topics that the audit at this node has had linked.",
+        driver.counters.split_topics,
+    )
 
 
 def _write_publications(page: Page, broker: Broker, status: NodeStatus) -> None:
@@ -80,12 +99,21 @@ def _write_publications(page: Page, broker: Broker, status: NodeStatus) -> None:
         "omen_inbox_dropped_total", "Publications dropped because the application was too slow.", inbox.overflowed
     )
     page.counter("omen_duplicate_publications_total", "Publications received before, and dropped.", spread.duplicates)
-    page.counter("omen_parked_streams_total", "Streams set aside because a topic had too many.", spread.parked)
+    page.counter("omen_evicted_streams_total", "Streams that made way, as a topic had too many.", spread.evictions)
     page.gauge("omen_waiting_streams", "Streams subscribed to that wait for a hole.", spread.waiting)
-    page.gauge("omen_publications_behind", "Publications known of that these streams are behind.", spread.behind)
+    page.gauge("omen_missing_publications", "Publications known of that these streams lack.", spread.behind)
     page.gauge("omen_stream_wait_seconds", "How long the oldest hole has been there.", spread.waits / 1e6)
     page.counter("omen_windows_cut_total", "Windows that bytes cut below the time a repair takes.", spread.cuts)
     page.counter("omen_late_publications_total", "Publications that came after their gap, and dropped.", spread.late)
+    page.gauge("omen_window_bytes", "What the windows of all topics hold.", spread.bytes)
+    page.gauge("omen_window_limit_bytes", "What they may hold.", status.config.dissemination.total_window_bytes)
+    page.gauge("omen_window_publications", "Publications in the windows.", spread.publications)
+    page.histogram(
+        "omen_delivery_latency_seconds",
+        "From `publish` to the inbox, by the clocks of both nodes; of publications that were stamped.",
+        broker.latency.times,
+    )
+    page.histogram("omen_publish_wait_seconds", "How long `publish` waited for others.", broker.publish_waits)
 
 
 def _write_traffic(page: Page, driver: Driver) -> None:
@@ -148,3 +176,4 @@ def _write_faults(page: Page, driver: Driver, status: NodeStatus) -> None:
     )
     page.counter("omen_unreadable_frames_total", "Frames that are no message.", driver.counters.unreadable_frames)
     page.counter("omen_core_errors_total", "Errors of the protocol core.", driver.counters.core_errors)
+    page.counter("omen_log_lines_skipped_total", "Log lines that a rate limit left out.", driver.log.skipped)

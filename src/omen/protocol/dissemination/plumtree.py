@@ -163,7 +163,7 @@ class Dissemination:
             missing=len(self._windows.missing),
             duplicates=self.duplicates,
             gaps=self._windows.gaps,
-            parked=self._windows.evictions,
+            evictions=self._windows.evictions,
             refused=self.impossible,
             cuts=self._windows.budget.cuts,
             late=self._windows.late,

@@ -172,7 +172,7 @@ def test_more_publishers_than_there_is_room_for_lose_nothing_and_are_counted() -
     nodes.run(20 * SECOND)
     for publisher in (1, 2, 3, 4):
         assert nodes.sequences(6, publisher) == [1, 2, 3, 4, 5, 6]
-    assert nodes.parts[6].status().parked > 20
+    assert nodes.parts[6].status().evictions > 20
     assert len(nodes.parts[6].topics[TOPIC].streams) == 2
     nodes.run(200 * SECOND)
     assert not nodes.parts[6].topics[TOPIC].evicted
