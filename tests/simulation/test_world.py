@@ -10,6 +10,7 @@ from omen.protocol.events import (
     Connect,
     Input,
     Left,
+    LinkBroken,
     NodeId,
     Notify,
     Output,
@@ -236,7 +237,7 @@ def test_who_was_connected_to_a_process_that_ended_is_refused_twice_unless_its_h
         assert not stranger.heard
         return watcher.heard
 
-    assert heard(0.0) == [(1_500, PeerRefused(2)), (1_500 + REFUSAL_GAP, PeerRefused(2))]
+    assert heard(0.0) == [(1_500, LinkBroken(2)), (1_500, PeerRefused(2)), (1_500 + REFUSAL_GAP, PeerRefused(2))]
     assert not heard(1.0)
 
 
@@ -249,7 +250,7 @@ def test_a_process_that_is_back_by_the_second_attempt_answers_it_as_a_later_inca
     world.run_until(2_000)
     world.add(2, Recorder(), incarnation=2)
     world.run_until(1_000_000)
-    assert [event for _, event in watcher.heard] == [PeerRefused(2), PeerRefused(2, later=2)]
+    assert [event for _, event in watcher.heard] == [LinkBroken(2), PeerRefused(2), PeerRefused(2, later=2)]
 
 
 def test_a_network_that_is_cut_refuses_nothing() -> None:

@@ -29,6 +29,7 @@ from omen.protocol.events import (
     Gap,
     Held,
     Input,
+    LinkBroken,
     LinkReady,
     LinkRoom,
     LinkSlow,
@@ -334,6 +335,9 @@ class Driver:
         self._feed_safely(PeerLost(node, incarnation))
         if not self._has_detector:
             self.peers.forget(node)
+
+    def on_peer_broken(self, node: NodeId) -> None:
+        self._feed_safely(LinkBroken(node))
 
     def on_peer_refused(self, node: NodeId, later: int | None) -> None:
         """Nobody listens any more where a peer did, or a later incarnation answers there."""

@@ -92,6 +92,12 @@ class LinkSlow(msgspec.Struct, frozen=True):
     peer: NodeId
 
 
+class LinkBroken(msgspec.Struct, frozen=True):
+    """The connection to a peer is down. It is being made again: then `LinkReady` follows, else the peer is lost."""
+
+    peer: NodeId
+
+
 class LinkReady(msgspec.Struct, frozen=True):
     """There is room again, or the connection to a neighbour is back: what the peer has missed is found out and sent."""
 
@@ -106,7 +112,18 @@ class LinkRoom(msgspec.Struct, frozen=True):
 
 
 Command = Subscribe | Depart | Publish | Replay
-Input = Received | TimerFired | PeerLost | PeerRefused | ContactsFound | LinkSlow | LinkReady | LinkRoom | Command
+Input = (
+    Received
+    | TimerFired
+    | PeerLost
+    | PeerRefused
+    | ContactsFound
+    | LinkBroken
+    | LinkSlow
+    | LinkReady
+    | LinkRoom
+    | Command
+)
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):

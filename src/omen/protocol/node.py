@@ -221,6 +221,8 @@ class OmenNode(ShownNode):
                 return self._publish(topic, payload, fields)[1]
             case events.LinkRoom(peer, room):
                 self._dissemination.on_room(peer, room, now)
+            case events.LinkBroken(peer):
+                self._dissemination.on_broken(peer, now)
             case events.LinkSlow(peer):
                 self._dissemination.on_slow(peer)
             case events.LinkReady(peer):
@@ -458,7 +460,10 @@ class OmenNode(ShownNode):
             self._lose(known.id, known.incarnation, doubtful=False)
 
     def _on_heartbeat(self, sender: NodeId, message: messages.Heartbeat) -> None:
-        self._parts.failure_detector.on_heartbeat(sender, self._clock.now)
+        detector = self._parts.failure_detector
+        detector.on_heartbeat(sender, message, self._clock.now)
+        if sender in self._parts.links.links:
+            self._dissemination.note_round_trip(detector.longest_round_trip(self._parts.links.links))
         self._hear_of_incarnation(sender, message.incarnation)
 
     def _on_pong(self, _: NodeId, message: messages.Pong) -> None:

@@ -14,6 +14,7 @@ from omen.protocol.events import (
     Gap,
     Held,
     Left,
+    LinkBroken,
     LinkPruned,
     LinkUp,
     NodeId,
@@ -139,6 +140,8 @@ class TraceWriter:
                 return f"-> {self.name(to)}: {self.message(message, node)}: {why}"
             case PeerLost(peer, _):
                 return f"loses its connection to {self.name(peer)}"
+            case LinkBroken(peer):
+                return f"sees its connection to {self.name(peer)} break"
             case PeerRefused(peer, later):
                 return f"is {'refused' if later is None else 'answered by a later incarnation'} by {self.name(peer)}"
             case TimerFired(timer):

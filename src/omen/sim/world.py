@@ -19,6 +19,7 @@ from omen.protocol.events import (
     Held,
     Input,
     Left,
+    LinkBroken,
     Multicast,
     NodeId,
     Notification,
@@ -179,6 +180,8 @@ class World:
     def _attempt(self, node: NodeId, lost: NodeId, incarnation: int) -> None:
         assert self.network.refusal is not None
         first = self.network.refusal(self._random, node, lost)
+        if not self._is_cut(node, lost):
+            self._schedule(first, node, self.places[node].incarnation, LinkBroken(lost))
         for delay in (first, first + REFUSAL_GAP):
             self._schedule(delay, node, self.places[node].incarnation, Attempt(lost, incarnation))
 

@@ -310,6 +310,7 @@ class Peers:
         if not peer.is_wanted:
             self._tidy(peer)
         elif peer.missed_since - peer.up_since >= ESTABLISHED_S:
+            self._listener.on_peer_broken(peer.node)
             self._dialler.dial(peer)
         else:
             self._dialler.dial_in_turn(peer)

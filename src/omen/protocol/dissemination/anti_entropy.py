@@ -12,7 +12,7 @@ from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.retransmission import Retransmission
 from omen.protocol.dissemination.stream import NEVER, Position, Stream
-from omen.protocol.dissemination.window import ROUND, TopicWindow, Windows
+from omen.protocol.dissemination.window import ROUND, Pace, TopicWindow, Windows
 from omen.protocol.events import Held, NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, StreamKey, StreamMark, stream_key
@@ -38,8 +38,10 @@ class AntiEntropy:
         windows: Windows,
         retransmission: Retransmission,
         slow: set[NodeId],
+        pace: Pace,
     ) -> None:
         self._me = me
+        self._pace = pace
         self._slow = slow
         self._settings = settings
         self._out = out
@@ -83,6 +85,7 @@ class AntiEntropy:
                 unsettled.append(stream)
                 if goes_on:
                     self._tell_publisher(stream, news, now)
+                    self._tell_lazy(stream, news, now)
                 continue
             stream.rounds = 0 if goes_on else stream.rounds + 1
             stream.told_last, stream.told_at = stream.last, now
@@ -108,6 +111,17 @@ class AntiEntropy:
         if ref is None or ref.id in self._slow or not stream.is_settled or stream.told.get(ref.id) == stream.last:
             return
         self._add_mark(stream, ref, news, now)
+
+    def _tell_lazy(self, stream: Stream, news: News, now: Time) -> None:
+        """Those off the tree may hear of a stream that goes on by this alone, if their branch is silent."""
+        if not stream.is_settled or now - stream.lazy_told_at < self._pace.delay:
+            return
+        stream.lazy_told_at = now
+        carried, last = stream.carried, stream.last
+        for peer in carried.peers.keys() - carried.eager - self._slow:
+            theirs = stream.known.get(peer)
+            if stream.told.get(peer) != last and (theirs is None or theirs.last < last):
+                self._add_mark(stream, carried.peers[peer], news, now)
 
     def _add_mark(self, stream: Stream, ref: Ref, news: News, now: Time) -> None:
         stream.told[ref.id] = stream.last

@@ -28,6 +28,7 @@ from omen.protocol.dissemination.window import (
     ROUND,
     AnnounceTimer,
     Numbering,
+    Pace,
     SweepTimer,
     TopicWindow,
     Windows,
@@ -89,6 +90,21 @@ class Plumtree:
         carried.pruned_at[ref.id] = now
         self._out.send(ref, Prune(carried.topic))
 
+    def bypass(self, carried: TopicWindow, broken: NodeId, now: Time) -> None:
+        """A branch has broken: the other links of the topic take its place at once, and send what it may have kept.
+
+        What then comes twice cuts them off again.
+        """
+        for peer in sorted(carried.peers.keys() - carried.eager - self._slow):
+            carried.make_eager(peer)
+            wants = tuple(
+                (carried.topic, stream.publisher, stream.incarnation, stream.last + 1, 0)
+                for stream in carried.streams.values()
+                if stream.parent == broken and stream.is_settled and now - stream.heard < self._settings.pace_time
+            )
+            ref = carried.peers[peer]
+            self._out.send(ref, RetransmissionRequest(wants, graft=True) if wants else Graft(carried.topic))
+
     def on_prune(self, carried: TopicWindow, sender: NodeId, now: Time) -> None:
         """Agreed, unless this is where publications come from."""
         pace = carried.pace(now)
@@ -116,10 +132,11 @@ class Dissemination:
         self.impossible = 0
         self._windows = windows = Windows(self._settings, out)
         self._slow: set[NodeId] = set()
+        self._pace = Pace(self._settings)
         self._retransmission = Retransmission(
-            self._settings, out, windows, self._slow, has_deadline=config.remedies.holes_end
+            self._settings, out, windows, self._slow, self._pace, has_deadline=config.remedies.holes_end
         )
-        self._anti_entropy = AntiEntropy(me, self._settings, out, windows, self._retransmission, self._slow)
+        self._anti_entropy = AntiEntropy(me, self._settings, out, windows, self._retransmission, self._slow, self._pace)
         self._backpressure = Backpressure(self._settings, out, windows, self._slow)
         self._tree = Plumtree(self._settings, out, self._slow)
         self._streams = windows.streams
@@ -477,6 +494,18 @@ class Dissemination:
     def published_at(self, topic: Topic) -> Time:
         """When this node published on a topic last."""
         return self._numbers.last_at(topic)
+
+    def note_round_trip(self, round_trip: Time) -> None:
+        """What the answer of a neighbour takes at most, as a rule; 0: not known."""
+        self._pace.note(round_trip)
+
+    def on_broken(self, peer: NodeId, now: Time) -> None:
+        """The connection to a neighbour is down: do not wait until it is back, or declared failed."""
+        for carried in self._windows.topics.values():
+            if peer in carried.eager:
+                self._tree.bypass(carried, peer, now)
+        self._retransmission.forget_peer(peer)
+        self._retransmission.send_requests(now)
 
     def on_slow(self, peer: NodeId) -> None:
         """No room on this link: what passes meanwhile is found missing when the two compare."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.stream import FAR, NEVER, Hole, Stream
-from omen.protocol.dissemination.window import Windows
+from omen.protocol.dissemination.window import Pace, Windows
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
@@ -71,9 +71,10 @@ class Retransmission:
     """A stream has a hole where a neighbour is further, or a publication came before an earlier one."""
 
     def __init__(
-        self, settings: Settings, out: Outbox, windows: Windows, slow: set[NodeId], has_deadline: bool = True
+        self, settings: Settings, out: Outbox, windows: Windows, slow: set[NodeId], pace: Pace, has_deadline: bool
     ) -> None:
         self._settings = settings
+        self._pace = pace
         self._has_deadline = has_deadline
         self._out = out
         self._windows = windows
@@ -88,13 +89,13 @@ class Retransmission:
 
     def note_known(self, stream: Stream, upto: int, now: Time, new_link: bool) -> None:
         """A neighbour knows of more. What a new link offers is requested at once; the rest may come by itself."""
-        delay = 0 if new_link else self._settings.graft_delay
+        delay = 0 if new_link else self._pace.delay
         stream.add_hole(upto, now, now + delay, by_mark=True)
         self._note(stream, new_link)
 
     def note_skipped(self, stream: Stream, upto: int, now: Time) -> None:
         """A publication came ahead of others."""
-        stream.add_hole(upto, now, now + self._settings.graft_delay // 4, by_mark=False)
+        stream.add_hole(upto, now, now + self._pace.delay // 4, by_mark=False)
         self._note(stream, False)
 
     def note_undetermined(self, stream: Stream) -> None:
@@ -120,7 +121,7 @@ class Retransmission:
     def set_timer(self) -> None:
         self._is_armed = bool(self._windows.missing or self._windows.backfilling)
         if self._is_armed:
-            self._out.set_timer(DUE, min(self._settings.graft_delay // 4, TICK_AT_MOST))
+            self._out.set_timer(DUE, min(self._pace.delay // 4, TICK_AT_MOST))
 
     def note_came(self, sender: NodeId, now: Time) -> None:
         """What was requested is on its way."""

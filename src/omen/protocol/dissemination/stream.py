@@ -99,6 +99,7 @@ class Stream:
         "key",
         "known",
         "last",
+        "lazy_told_at",
         "marked_last",
         "marked_time",
         "opened",
@@ -142,6 +143,7 @@ class Stream:
         self.told: dict[NodeId, int] = {}
         self.told_last = -1
         self.told_at: Time = NEVER
+        self.lazy_told_at: Time = NEVER
         self.rounds = 0
         self.is_dirty = False
         # Publications up to the mark were that old when a neighbour announced them.

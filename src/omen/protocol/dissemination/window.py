@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 from omen.protocol.config import Dissemination
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.stream import FAR, NEVER, Stream, make_delivery
-from omen.protocol.events import Gap, NodeId, Time, Timer, Topic, WindowCut
+from omen.protocol.events import MILLISECOND, Gap, NodeId, Time, Timer, Topic, WindowCut
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Publication, StreamKey
 
@@ -21,6 +21,8 @@ EVICTED_AT_MOST = 4
 """Of so many times the streams that a topic has room for, a node knows at least how far they are."""
 CHUNK = 4 << 10
 """A window asks for so many bytes more than it needs, so that it need not ask for each publication."""
+ROUND_TRIPS = 4
+SHORTEST_DELAY = 50 * MILLISECOND
 TOPICS_AT_MOST = 1 << 16
 """Topics on which a node goes on counting: a number used twice would be taken for a duplicate."""
 FORGOTTEN_AT_MOST = 1 << 16
@@ -36,6 +38,23 @@ class SweepTimer(Timer, frozen=True):
 
 
 ROUND, SWEEP = AnnounceTimer(), SweepTimer()
+
+
+class Pace:
+    """How long to wait for what comes by itself: `delay` follows the round trips of neighbours, within bounds.
+
+    A node that is busy answers late too, so its neighbours do not ask too early for what it is about to send.
+    """
+
+    __slots__ = ("_longest", "delay")
+
+    def __init__(self, settings: Dissemination) -> None:
+        self.delay = self._longest = settings.graft_delay
+
+    def note(self, round_trip: Time) -> None:
+        """What the answer of a neighbour takes at most, as a rule."""
+        if round_trip:
+            self.delay = min(max(ROUND_TRIPS * round_trip, SHORTEST_DELAY), self._longest)
 
 
 class Numbering:

@@ -60,13 +60,20 @@ class ProbeTimer(Timer, frozen=True):
 
 
 class Peer(msgspec.Struct):
-    """A node that is watched. `gap` and `deviation`: between its messages, smoothed as TCP smooths round trips."""
+    """A node that is watched. `gap` and `deviation`: between its messages, smoothed as TCP smooths round trips.
+
+    `round_trip` and `jitter`: of a heartbeat and its echo, smoothed too; 0 until one was measured. `echo`: what its
+    last heartbeat said was the time by its clock.
+    """
 
     ref: Ref
     heard: Time
     gap: Time
     deviation: Time
     heartbeat: Time = 0
+    echo: int = 0
+    round_trip: Time = 0
+    jitter: Time = 0
     state: PeerState = PeerState.ALIVE
     since: Time = 0
     nonce: int = 0
@@ -106,6 +113,11 @@ class FailureDetector:
         peer = self.peers.get(node)
         return None if peer is None else peer.ref
 
+    def longest_round_trip(self, nodes: Iterable[NodeId]) -> Time:
+        """How long an answer of these takes at most, as a rule; 0: none of them was measured."""
+        peers = (self.peers.get(node) for node in nodes)
+        return max((peer.round_trip + 4 * peer.jitter for peer in peers if peer is not None), default=0)
+
     def start(self) -> None:
         """Begin at a random time of the period, so that heartbeats are spread."""
         self._out.set_timer(HeartbeatTimer(), self._random.randrange(self._config.heartbeat_period))
@@ -133,11 +145,14 @@ class FailureDetector:
             peer.state = PeerState.ALIVE
             peer.suspecters.clear()
 
-    def on_heartbeat(self, node: NodeId, now: Time) -> None:
-        """Learn how regular a peer is."""
+    def on_heartbeat(self, node: NodeId, message: Heartbeat, now: Time) -> None:
+        """Learn how regular a peer is, and how far away."""
         peer = self.peers.get(node)
         if peer is None:
             return
+        peer.echo = message.sent
+        if 0 < message.echo <= now - message.held:
+            _smooth(peer, now - message.held - message.echo)
         if peer.heartbeat:
             gap = min(now - peer.heartbeat, SILENT_PERIODS_AT_MOST * self._config.heartbeat_period)
             peer.deviation += (abs(gap - peer.gap) - peer.deviation) // 4
@@ -168,10 +183,11 @@ class FailureDetector:
             self._excuse_all(now)
         elif self.health and not any(peer.state is PeerState.SUSPECTED for peer in self.peers.values()):
             self.health -= 1
-        heartbeat = Heartbeat(self._peer_table.ref.incarnation)
+        incarnation = self._peer_table.ref.incarnation
         for node in sorted(self.peers):
             peer = self.peers[node]
-            self._out.send(peer.ref, heartbeat)
+            held = now - peer.heartbeat if peer.echo else 0
+            self._out.send(peer.ref, Heartbeat(incarnation, now, peer.echo, held))
             if peer.state is PeerState.ALIVE and now - peer.heard > self._allowed_silence(peer):
                 self._ask(peer, now)
 
@@ -279,3 +295,12 @@ class FailureDetector:
     def take_failed(self) -> Iterable[Ref]:
         failed, self.failed = self.failed, []
         return failed
+
+
+def _smooth(peer: Peer, round_trip: Time) -> None:
+    """As TCP does (RFC 6298)."""
+    if not peer.round_trip:
+        peer.round_trip, peer.jitter = max(round_trip, 1), round_trip // 2
+        return
+    peer.jitter += (abs(round_trip - peer.round_trip) - peer.jitter) // 4
+    peer.round_trip = max(peer.round_trip + (round_trip - peer.round_trip) // 8, 1)

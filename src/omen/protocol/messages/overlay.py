@@ -296,9 +296,15 @@ class Pong(Message, frozen=True, array_like=True, tag=35):
 
 
 class Heartbeat(Message, frozen=True, array_like=True, tag=36):
-    """I am here, in this incarnation."""
+    """I am here, in this incarnation. `sent`: by my clock. `echo`: your last one, by yours, which I `held` so long.
+
+    From the last two a peer knows how long a round trip takes. Version 0.1 skips them.
+    """
 
     incarnation: Incarnation
+    sent: Number = 0
+    echo: Number = 0
+    held: Number = 0
 
 
 class IndirectPing(Message, frozen=True, array_like=True, tag=37):

@@ -15,6 +15,7 @@ from omen.protocol.events import (
     Depart,
     Input,
     Left,
+    LinkBroken,
     LinkReady,
     LinkRoom,
     LinkSlow,
@@ -255,7 +256,7 @@ class SpiderNode:
             case Depart():
                 self._depart()
                 return self._out.take()
-            case ContactsFound() | Publish() | Replay() | LinkSlow() | LinkReady() | LinkRoom():
+            case ContactsFound() | Publish() | Replay() | LinkBroken() | LinkSlow() | LinkReady() | LinkRoom():
                 pass  # it makes overlays, carries no publications, and has no ring
             case _:
                 assert_never(event)

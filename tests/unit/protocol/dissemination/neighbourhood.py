@@ -110,6 +110,11 @@ class Neighbourhood:
         self._obey(node, part, outputs)
         return sequence
 
+    def broken(self, node: NodeId, peer: NodeId) -> None:
+        """A node sees its connection to another break."""
+        self.parts[node].on_broken(peer, self.now)
+        self._obey(node, self.parts[node], self.outs[node].take())
+
     def behind(self, node: NodeId, peer: NodeId) -> None:
         self.parts[node].on_slow(peer)
 

@@ -11,7 +11,7 @@ from omen.errors import InvalidInput
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.plumtree import Dissemination
-from omen.protocol.events import MILLISECOND, Deliver, Multicast, SetTimer
+from omen.protocol.events import MILLISECOND, SECOND, Deliver, Multicast, SetTimer
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
     Announce,
@@ -290,3 +290,62 @@ def test_a_node_can_be_saved_with_what_it_keeps() -> None:
     assert copy.publish(TOPIC, b"y", 15)[0] == 2
     outputs = copy.receive(2, make_publication(key, 2, b"b", opening=False), 20)
     assert [output.sequence for output in outputs if isinstance(output, Deliver)] == [2, 3]
+
+
+def test_when_a_branch_breaks_the_other_links_take_its_place_at_once_and_are_cut_off_again() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3), (1, 4), (3, 4)], graft_delay=SECOND, retell_period=SECOND)
+    for _ in range(40):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(1000)
+    assert len(nodes.tree()) == 3
+    parent = next(iter({2, 4} & nodes.parts[3].topics[TOPIC].eager))
+    nodes.crash(parent)
+    missed = [nodes.publish(1) for _ in range(3)]
+    for end in (1, 3):
+        nodes.broken(end, parent)
+    nodes.run(10)
+    assert nodes.sequences(3, 1)[-3:] == missed, "what passed meanwhile is asked for"
+    last = nodes.publish(1)
+    nodes.run(3)
+    assert nodes.sequences(3, 1)[-1] == last, "and what comes next is sent at once"
+
+
+def test_what_came_twice_after_a_bypass_cuts_branches_again() -> None:
+    nodes = Neighbourhood(MESH)
+    for _ in range(30):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(1000)
+    for node in (2, 3, 4):
+        for peer in sorted(nodes.parts[node].topics[TOPIC].eager):
+            nodes.broken(node, peer)
+    assert len(nodes.parts[2].topics[TOPIC].eager) == 5
+    for _ in range(60):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(1000)
+    assert len(nodes.tree()) == 5
+    assert nodes.sequences(6, 1) == list(range(1, 91))
+
+
+def test_when_a_branch_falls_silent_the_wait_follows_the_round_trips_of_neighbours() -> None:
+    def waited(round_trip: int) -> int:
+        nodes = Neighbourhood([(1, 2), (2, 3), (1, 4), (3, 4)], graft_delay=SECOND, retell_period=SECOND)
+        for node in nodes.parts:
+            nodes.parts[node].note_round_trip(round_trip)
+        for _ in range(40):
+            nodes.publish(1)
+            nodes.run(5)
+        nodes.run(1000)
+        parent = next(iter({2, 4} & nodes.parts[3].topics[TOPIC].eager))
+        nodes.drops = lambda sender, to, message: parent in (sender, to)
+        sequence, begun = nodes.publish(1), nodes.now
+        while sequence not in nodes.sequences(3, 1):
+            nodes.publish(1)
+            nodes.run(5)
+        return nodes.now - begun
+
+    assert waited(1 * MILLISECOND) < 300 * MILLISECOND
+    assert waited(100 * MILLISECOND) > 400 * MILLISECOND
+    assert waited(0) > 1000 * MILLISECOND

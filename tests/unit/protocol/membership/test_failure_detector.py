@@ -54,7 +54,7 @@ class Driven:
             if self.now % SECOND == 0:
                 for peer in alive:
                     self.detector.hear(peer, self.now)
-                    self.detector.on_heartbeat(peer, self.now)
+                    self.detector.on_heartbeat(peer, Heartbeat(1), self.now)
             self.context.clock.now = self.now
             for timer in sorted((timer for timer, at in self.timers.items() if at <= self.now), key=str):
                 del self.timers[timer]
@@ -148,10 +148,10 @@ def test_a_peer_that_was_always_slow_is_given_more_time() -> None:
     driven = Driven(1, 2)
     for second in range(2, 80, 4):
         driven.detector.hear(1, second * SECOND)
-        driven.detector.on_heartbeat(1, second * SECOND)
+        driven.detector.on_heartbeat(1, Heartbeat(1), second * SECOND)
     for second in range(1, 80):
         driven.detector.hear(2, second * SECOND)
-        driven.detector.on_heartbeat(2, second * SECOND)
+        driven.detector.on_heartbeat(2, Heartbeat(1), second * SECOND)
     driven.now = 80 * SECOND
     driven.pass_time(90 * SECOND)
     probed = {to: at for at, to, message in reversed(driven.sent) if isinstance(message, Ping)}
@@ -198,3 +198,25 @@ def test_a_node_that_stood_still_says_for_how_long() -> None:
     driven.pass_time(driven.now + SECOND, alive=(1,))
     (heard,) = driven.notified
     assert isinstance(heard, StoodStill) and 11 * SECOND < heard.period <= 12 * SECOND
+
+
+def test_a_heartbeat_and_its_echo_tell_how_long_a_round_trip_takes() -> None:
+    driven = Driven(1)
+    assert driven.detector.longest_round_trip([1]) == 0
+    for second in range(1, 30):
+        heartbeat = Heartbeat(1, 7 * second, (second - 1) * SECOND + 1, SECOND - 4_001)
+        driven.detector.on_heartbeat(1, heartbeat, second * SECOND)
+    assert driven.detector.peers[1].round_trip == 4_000
+    assert 4_000 <= driven.detector.longest_round_trip([1, 2]) < 4_400
+    driven.now = 29 * SECOND
+    driven.pass_time(31 * SECOND)
+    sent = [message for _, _, message in driven.sent if isinstance(message, Heartbeat)]
+    assert sent[-1].echo == 7 * 29
+    assert sent[-1].held == sent[-1].sent - 29 * SECOND
+
+
+def test_an_echo_from_the_future_is_not_measured() -> None:
+    driven = Driven(1)
+    driven.detector.on_heartbeat(1, Heartbeat(1, 5, 2 * SECOND, 0), SECOND)
+    driven.detector.on_heartbeat(1, Heartbeat(1, 5, SECOND, 5 * SECOND), 2 * SECOND)
+    assert driven.detector.longest_round_trip([1]) == 0
