@@ -18,10 +18,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from omen.net.broker import Broker
 from omen.net.engine import load_engine
@@ -132,7 +134,7 @@ class Traffic:
             refused.update(admission.refused)
             counts.update(admission.access.denied)
             for part in (admission.counters, broker.driver.counters):
-                counts.update(asdict(part))
+                counts.update(msgspec.structs.asdict(part))
             counts.update({f"dropped {reason}": count for reason, count in status.refused.items()})
             counts["impossible"] += status.dissemination.refused
         memory = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

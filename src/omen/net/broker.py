@@ -15,6 +15,7 @@ import msgspec
 
 from omen.errors import InvalidInput
 from omen.net.core_spec import CoreSpec, Preset
+from omen.net.descriptors import make_room
 from omen.net.driver import Driver, ForApplication
 from omen.net.engine import is_compiled, load_engine, load_soon
 from omen.net.errors import NotHeld, NotJoined, Stopped
@@ -150,6 +151,7 @@ class Broker(FormerNames):
         """Listen, find the cluster, join it. Raises NotJoined if that takes longer than `join_timeout_s`."""
         config = self.config
         admission = self._admission = AdmissionControl.of(config, self.log)
+        admission.fit_descriptors(make_room(config.limits.connections + 2 * config.limits.outgoing))
         admission.access.check_subscribe(config.topics)
         self.subscribed_keys = {self._key(topic) for topic in config.topics}
         listener = self._origin.socket if self._origin is not None else listen_on(config.listen)

@@ -57,7 +57,7 @@ from omen.protocol.events import (
 )
 from omen.protocol.messages import wire
 from omen.protocol.messages.base import Message, Ref
-from omen.protocol.messages.publications import FIELDS, KINDS, Publication, parse_publication, without_fields
+from omen.protocol.messages.publications import FIELDS, KINDS, Announce, Publication, parse_publication, without_fields
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
@@ -103,6 +103,7 @@ class Driver:
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._recorder: Recorder | None = None
         self._has_detector = False
+        self._asker: NodeId | None = None
 
     @property
     def incarnation(self) -> int | None:
@@ -200,13 +201,17 @@ class Driver:
                     if type(message) is Publication and message.frame[0] >= FIELDS:
                         self._send_fields((to,), message)
                         continue
+                    if type(message) is Announce and self._access.rules:
+                        message = self._access.visible_to(self.peers.name_of(to), message)
+                        if message is None:
+                            continue
                     parts, size, urgent = frame(message)
                     self._count_sent(message, size, 1)
-                    self.peers.send(to, address, parts, size, urgent)
+                    self.peers.send(to, address, parts, size, urgent, self._asker)
                 case SetTimer(timer, delay):
                     self._set_timer(timer, delay)
                 case Connect(peer, address):
-                    self.peers.want(peer, address)
+                    self.peers.want(peer, address, self._asker)
                 case Disconnect(peer):
                     self.peers.release(peer)
                 case Notify(notification):
@@ -309,7 +314,9 @@ class Driver:
             if not self._access.is_claim_allowed(name, message):
                 connection.refuse(Refused(f"{name!r} may not carry a topic that it lays claim to", Reason.ACCESS))
                 break
+            self._asker = node
             self._feed_safely(Received(node, message))
+            self._asker = None
         self.received[PUBLICATION] += publications
         self.bytes_received[PUBLICATION] += size
 

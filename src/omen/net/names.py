@@ -50,6 +50,8 @@ def split_address(text: str, what: str = "address") -> tuple[str, int]:
         host = host[1:-1]
     if not separator or not host or not port.isdecimal() or int(port) > 65535:
         raise InvalidInput(f"{what} {text!r}: must be HOST:PORT, for example 127.0.0.1:7070")
+    if not all("!" <= char <= "~" for char in text):
+        raise InvalidInput(f"{what} {text!r}: must be ASCII without blanks (other letters of a name in its xn-- form)")
     return host, int(port)
 
 

@@ -7,6 +7,7 @@ digest is kept.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -72,11 +73,25 @@ class Timers:
         return key
 
 
+def _create_private(path: str | Path) -> BinaryIO:
+    """A file that only its owner reads, whatever was there before: a recording holds payloads."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, "wb")
+
+
+def _check_trusted(path: str | Path) -> None:
+    """Raises InvalidInput where any user could have written a recording."""
+    mode = Path(path).stat().st_mode
+    if mode & 0o002:
+        raise InvalidInput(f"{path}: mode {mode & 0o777:03o} lets every user write it: chmod 600 {path}")
+
+
 class Recorder:
     """Writes a recording as things happen. A process that is killed leaves all but its last few steps."""
 
     def __init__(self, path: str | Path, spec: CoreSpec) -> None:
-        self._file: BinaryIO = Path(path).open("wb")  # noqa: SIM115 -- closed by `close`
+        self._file: BinaryIO = _create_private(path)
         self._timers = Timers()
         self._write(_encoder.encode(spec))
 
@@ -117,6 +132,7 @@ _INPUTS = {kind.__name__: kind for kind in get_args(Input)}
 
 def read_recording(path: str | Path) -> tuple[CoreSpec, Iterator[Step]]:
     """What a recording holds. The last piece may be cut short, as a crash leaves it."""
+    _check_trusted(path)
     pieces = _read_pieces(path)
     try:
         spec = msgspec.msgpack.decode(next(pieces), type=CoreSpec)

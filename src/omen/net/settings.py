@@ -45,6 +45,8 @@ POSITIVE = frozenset(
         "write_buffer_bytes",
         "inbox_messages",
         "inbox_bytes",
+        "dials_at_once",
+        "outgoing",
     ]
 )
 """Settings that must be at least 1."""
@@ -108,6 +110,13 @@ class Limits:
     half_open: int = 512
     """Of them those whose handshake has not ended; beyond it the oldest is closed."""
     half_open_per_address: int = 128
+    dials_per_asker_s: float = 16.0
+    """New connections that the messages of one peer may lead to, and eight times as many at once. 0: any number."""
+    dials_at_once: int = 128
+    """Connections that are being made at a time."""
+    outgoing: int = 256
+    """Connections that were made to say something and that the core does not want; beyond it nothing more is said to
+    nodes without a connection."""
     hello_timeout_s: float = 10.0
     """A connection whose handshake has not ended by then is closed."""
     frame_timeout_s: float = 30.0

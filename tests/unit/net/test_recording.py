@@ -65,3 +65,15 @@ def test_a_timer_that_is_set_again_has_another_number() -> None:
     timers.note(first[:1])
     assert timers.take(first[0].timer) == len(first)
     assert timers.fire(1) == first[1].timer
+
+
+def test_a_recording_is_its_owners_alone_and_one_that_anybody_can_write_is_not_read(tmp_path: Path) -> None:
+    """Before: it was made with whatever the umask allows, and read from any file."""
+    path = tmp_path / "run"
+    path.touch(0o666)
+    path.chmod(0o666)
+    record(path, [])
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o666)
+    with pytest.raises(InvalidInput, match="mode 666 lets every user write it: chmod 600"):
+        read_recording(path)

@@ -15,6 +15,7 @@ class TransportCounters(msgspec.Struct):
     dropped_slow_consumer: int = 0
     dropped_queue_full: int = 0
     dropped_unreachable: int = 0
+    dropped_unpaid: int = 0
 
 
 class DriverCounters(msgspec.Struct):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 10.0
 LARGEST_REQUEST = 8192
-AT_ONCE = 64
+AT_ONCE, PER_ADDRESS = 64, 16
 TEXT, JSON = PLAIN_TYPE, "application/json"
 
 Answer = tuple[HTTPStatus, str, str]
@@ -47,19 +47,56 @@ def _accepted(head: bytes) -> str:
     return next((line.partition(":")[2] for line in lines if line.lower().startswith("accept:")), "")
 
 
+class Requests:
+    """Connections to the pages, few in all and fewer from one address.
+
+    One that says nothing makes way for the next: else as many silent ones as there may be would hide a node's health.
+    """
+
+    def __init__(self) -> None:
+        self._addresses: dict[asyncio.StreamWriter, str] = {}
+        self._silent: dict[asyncio.StreamWriter, None] = {}
+
+    def admit(self, writer: asyncio.StreamWriter) -> bool:
+        """Whether there is room for one more; a silent one is closed for it where need be."""
+        peer_name = writer.get_extra_info("peername")
+        address = str(peer_name[0]) if isinstance(peer_name, tuple) else ""
+        same = [other for other, from_there in self._addresses.items() if from_there == address]
+        crowd = same if len(same) >= PER_ADDRESS else list(self._addresses) if len(self) >= AT_ONCE else []
+        if crowd:
+            oldest = next((other for other in crowd if other in self._silent), None)
+            if oldest is None:
+                return False
+            self.end(oldest)
+            oldest.transport.abort()
+        self._addresses[writer] = address
+        self._silent[writer] = None
+        return True
+
+    def __len__(self) -> int:
+        return len(self._addresses)
+
+    def note_complete(self, writer: asyncio.StreamWriter) -> None:
+        """It has said what it wants: it is answered, however many come."""
+        self._silent.pop(writer, None)
+
+    def end(self, writer: asyncio.StreamWriter) -> None:
+        self._addresses.pop(writer, None)
+        self._silent.pop(writer, None)
+
+
 async def serve_pages(broker: Broker, listener: socket.socket) -> asyncio.Server:
     """Serve a broker's pages on a socket."""
-    serving = 0
+    requests = Requests()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal serving
-        if serving >= AT_ONCE:
+        if not requests.admit(writer):
             writer.transport.abort()
             return
-        serving += 1
         try:
             async with asyncio.timeout(PATIENCE_S):
                 head = await reader.readuntil(b"\r\n\r\n")
+                requests.note_complete(writer)
                 words = head.split(b"\r\n", 1)[0].decode("latin-1").split()
                 method, path = (words[0], words[1]) if len(words) == 3 else ("", "")
                 status, kind, text = answer(broker, method, path, _accepted(head))
@@ -71,7 +108,7 @@ async def serve_pages(broker: Broker, listener: socket.socket) -> asyncio.Server
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
-            serving -= 1
+            requests.end(writer)
             writer.close()
 
     return await asyncio.start_server(serve, sock=listener, limit=LARGEST_REQUEST)

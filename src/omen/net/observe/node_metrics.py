@@ -140,6 +140,7 @@ def _write_connections(page: Page, driver: Driver) -> None:
         "slow_consumer": counters.dropped_slow_consumer,
         "queue_full": counters.dropped_queue_full,
         "unreachable": counters.dropped_unreachable,
+        "unpaid": counters.dropped_unpaid,
     }
     page.counters("omen_frames_dropped_total", "Frames not sent, by cause.", "cause", dropped.items())
     page.counter("omen_dials_total", "Connections tried.", counters.dials)

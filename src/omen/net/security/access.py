@@ -18,7 +18,7 @@ from omen.net.names import topic_key
 from omen.net.security.config import Rule
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import Descriptor, Descriptors, LinkOk, LinkOpen, RepairRequest
-from omen.protocol.messages.publications import Publication, StreamKey, read_key
+from omen.protocol.messages.publications import Announce, Publication, StreamKey, read_key
 
 REMEMBERED = 1 << 14
 WILD = "*?["
@@ -149,6 +149,17 @@ class Access:
             return True
         self.denied["sent"] += 1
         return False
+
+    def visible_to(self, name: str, message: Announce) -> Announce | None:
+        """What a peer may hear of streams: nothing of topics that it may not carry, whichever way it came to be taken
+        for one that does. None: nothing is left to say.
+        """
+        topics = tuple(entry for entry in message.topics if self.may_carry(name, entry[0]))
+        room = tuple(entry for entry in message.room if self.may_carry(name, entry[0]))
+        if len(topics) == len(message.topics) and len(room) == len(message.room):
+            return message
+        self.denied["sent"] += 1
+        return Announce(topics, message.compare, message.answers, room) if topics or room or message.answers else None
 
     def is_claim_allowed(self, name: str, message: Any) -> bool:
         """Whether a peer, in what it says of itself, lays claim only to topics that it may carry."""

@@ -15,7 +15,7 @@ from omen.net.security.config import Rule, Security
 from omen.net.security.credentials import Credentials
 from omen.net.security.handshake import Handshake, certified_names
 from omen.net.security.hello import Hello, Reason, Refused
-from omen.net.security.rate_limits import REMEMBERED, Bans, InboundConnections, Rates
+from omen.net.security.rate_limits import REMEMBERED, Bans, DialBudget, InboundConnections, Rates
 from omen.protocol.events import NodeId
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class AdmissionControl:
         self.bans = Bans()
         self._refused_by = Bans()
         self.inbound = InboundConnections()
+        self.dials = DialBudget(limits.dials_per_asker_s)
+        self._most = limits.connections
         self._log = log
         self._cluster = cluster
         self._rates: OrderedDict[NodeId, Rates] = OrderedDict()
@@ -64,6 +66,10 @@ class AdmissionControl:
     @classmethod
     def of(cls, config: NodeConfig, log: Log) -> AdmissionControl:
         return cls(config.limits, log, config.cluster, config.name, config.security, config.access)
+
+    def fit_descriptors(self, available: int) -> None:
+        """Let no peer use up the process's file descriptors: those for connections that this node makes are kept."""
+        self._most = max(1, min(self.limits.connections, available - 2 * self.limits.outgoing))
 
     async def watch_keys(self, renew: Callable[[], Awaitable[object]]) -> None:
         """Look at the key files now and then; have everything renewed when one has changed."""
@@ -87,8 +93,8 @@ class AdmissionControl:
         limits, inbound = self.limits, self.inbound
         if self.bans.remaining(address, now) and not inbound.peers_by_address[address]:
             return Refused("this address is banned: it broke the protocol", Reason.BANNED)
-        if len(inbound) >= limits.connections:
-            return Refused(f"{limits.connections} connections are open already", Reason.CONNECTION_LIMIT)
+        if len(inbound) >= self._most:
+            return Refused(f"{self._most} connections are open already", Reason.CONNECTION_LIMIT)
         if inbound.by_address[address] >= limits.connections_per_address:
             most = limits.connections_per_address
             return Refused(f"{most} connections from this address are open already", Reason.CONNECTION_LIMIT)

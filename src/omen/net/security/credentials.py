@@ -6,6 +6,7 @@ Python's own `ssl` is all that a running node needs; `keys` makes the files.
 from __future__ import annotations
 
 import hashlib
+import os
 import ssl
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,9 @@ class Credentials:
             return False
         contexts = _read_contexts(security) if security.has_certificates else None
         secrets = tuple(read_secret(path) for path in security.secrets)
+        for path in (security.key, *security.secrets):
+            if path:
+                check_private(path)
         self.security, self.contexts, self.secrets = security, contexts, secrets
         self._stamp, self._digest = stamp, digest
         self.version += 1
@@ -61,6 +65,17 @@ class Credentials:
             return False
         self._stamp = stamp
         return True
+
+
+def check_private(path: str) -> None:
+    """Raises InvalidInput where others than its owner can read a key; a group may where the owner is another user."""
+    try:
+        state = Path(path).stat()
+    except OSError as error:
+        raise InvalidInput(f"security: {path}: {error.strerror}") from error
+    forbidden = 0o077 if state.st_uid == os.getuid() else 0o007
+    if state.st_mode & forbidden:
+        raise InvalidInput(f"security: {path}: mode {state.st_mode & 0o777:03o} lets others read it: chmod 600 {path}")
 
 
 def read_secret(path: str) -> bytes:

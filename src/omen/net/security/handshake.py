@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -108,7 +109,7 @@ class Handshake:
         if hello.node != place_of(hello.name):
             raise Refused(f"{hello.name!r} does not belong at the place it claims", Reason.IDENTITY)
         if self._certified is not None and not any(fnmatchcase(hello.name, name) for name in self._certified):
-            names = ", ".join(map(repr, self._certified)) or "no node of this cluster"
+            names = ", ".join(repr(plain_name(name)) for name in self._certified) or "no node of this cluster"
             raise Refused(f"the certificate shown is for {names}, not for {hello.name!r}", Reason.IDENTITY)
         if any(fnmatchcase(hello.name, pattern) for pattern in self._refused):
             raise Refused(f"{hello.name!r} is among the names that are refused", Reason.REFUSED_NAME)
@@ -156,7 +157,7 @@ def certified_names(certificate: Mapping[str, Any], cluster: str) -> tuple[str, 
             is_ours = True
             where, _, name = value[len(SCHEME) :].partition("/")
             if unquote(where) == cluster:
-                ours.append(unquote(name))
+                ours.append(_literally(unquote(name), "?["))
         elif kind == "DNS":
             others.append(value)
     if is_ours:
@@ -166,6 +167,11 @@ def certified_names(certificate: Mapping[str, Any], cluster: str) -> tuple[str, 
     return tuple(_literally(name) for name in others)
 
 
-def _literally(name: str) -> str:
-    """As a pattern that matches nothing else."""
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+def _literally(name: str, special: str = "*?[") -> str:
+    """As a pattern in which these characters stand for themselves."""
+    return "".join(f"[{char}]" if char in special else char for char in name)
+
+
+def plain_name(pattern: str) -> str:
+    """A name as its certificate has it, from the pattern made of it."""
+    return re.sub(r"\[([*?\[])\]", r"\1", pattern)

@@ -21,7 +21,7 @@ from typing import Annotated
 import msgspec
 
 from omen.errors import OmenError
-from omen.protocol.messages.base import Incarnation, Place, Text
+from omen.protocol.messages.base import Address, Incarnation, Place, Text
 
 Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
 VERSION = 1
@@ -79,7 +79,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
     node: Place
     name: Text
     incarnation: Incarnation
-    address: Text
+    address: Address
     session: Place
     revision: Place = 0
     nonce: Nonce = b""

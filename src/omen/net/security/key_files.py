@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from omen.errors import CannotWrite, InvalidInput, MissingDependency
 from omen.net.names import check_name
 from omen.net.security.config import Security
-from omen.net.security.handshake import certified_names, name_in_certificate
+from omen.net.security.handshake import certified_names, name_in_certificate, plain_name
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -139,7 +139,7 @@ def read_certificate(path: str | Path) -> Facts:
     cluster = cluster_of(certificate) or ""
     known = {"subjectAltName": names, "subject": [[("commonName", value)] for value in common]}
     is_authority = bool(constraints and constraints.ca)
-    found = () if is_authority else certified_names(known, cluster)
+    found = () if is_authority else tuple(map(plain_name, certified_names(known, cluster)))
     return Facts(found, cluster, is_authority, certificate.not_valid_before_utc, certificate.not_valid_after_utc)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 FIRST_BAN_S, LONGEST_BAN_S = 0.2, 30.0
 REMEMBERED = 4096
+DIAL_BURST_S = 8.0
 
 
 class Bucket:
@@ -42,6 +43,26 @@ class Rates:
     def charge(self, frames: int, messages: int, now: float) -> float:
         """Count what has come; how long to read nothing from this peer."""
         return max(self._frames.take(frames, now), self._messages.take(messages, now))
+
+
+class DialBudget:
+    """What each peer may have this node dial: every connection that follows from a peer's message is paid by it."""
+
+    def __init__(self, per_s: float) -> None:
+        self._per_s = per_s
+        self._buckets: OrderedDict[Hashable, Bucket] = OrderedDict()
+
+    def pay(self, asker: Hashable, now: float) -> bool:
+        """Whether the asker could pay for one more."""
+        bucket = self._buckets.get(asker)
+        if bucket is None:
+            bucket = self._buckets[asker] = Bucket(self._per_s, DIAL_BURST_S)
+            if len(self._buckets) > REMEMBERED:
+                self._buckets.popitem(last=False)
+        if bucket.take(0, now) > 0:
+            return False
+        bucket.take(1, now)
+        return True
 
 
 class _Ban(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
 YIELD_S = 0.25  # the end with the higher place lets the other dial first, so that one connection is made, not two
 SETTLED_DOUBLINGS = 10
 REFUSED_RETRY_S = 0.105  # a core takes two refusals for a proof that are 100 ms apart
+CROWDED_S, UNPAID_S = 0.1, 4.0
 
 Failed = Callable[[Peer, Exception], None]
 
@@ -33,6 +34,7 @@ class Dialler:
         self._failed = failed
         self._loop = asyncio.get_running_loop()
         self._random = random.Random()
+        self._under_way = 0
         self.is_closed = False
 
     def dial_in_turn(self, peer: Peer) -> None:
@@ -41,6 +43,10 @@ class Dialler:
             self.dial(peer)
         else:
             self._dial_after(peer, YIELD_S)
+
+    def put_off(self, peer: Peer) -> None:
+        """The peer whose message led to this dial has led to too many: later."""
+        self._dial_after(peer, UNPAID_S)
 
     def dial_again(self, peer: Peer) -> None:
         """After a time that grows with the failures."""
@@ -67,9 +73,16 @@ class Dialler:
         delay = self._owner.admission.redial_delay(peer.node, self._loop.time())
         if delay:
             self._dial_after(peer, 2 * delay)
+        elif self._under_way >= self._owner.limits.dials_at_once:
+            self._dial_after(peer, CROWDED_S)
         else:
             self._counters.dials += 1
+            self._under_way += 1
             peer.dialling = self._loop.create_task(self._try(peer))
+            peer.dialling.add_done_callback(self._note_done)
+
+    def _note_done(self, _: asyncio.Task[None]) -> None:
+        self._under_way -= 1
 
     async def _try(self, peer: Peer) -> None:
         error: Exception | None = None

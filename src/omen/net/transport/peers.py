@@ -59,12 +59,19 @@ class Peers:
         """For a server: the protocol of a connection that comes in."""
         return InboundConnection(self.admission, Connection(self))
 
-    def send(self, node: NodeId, address: str, parts: FrameParts, size: int, urgent: bool) -> None:
-        """Have a frame sent with the next tick; dial first where there is no connection."""
+    def send(
+        self, node: NodeId, address: str, parts: FrameParts, size: int, urgent: bool, asker: NodeId | None = None
+    ) -> None:
+        """Have a frame sent with the next tick; dial first where there is no connection. `asker`: the peer whose
+        message led to it, and who pays for the dial.
+        """
         peer = self.table.get(node)
         if peer is None:
             if not address:
                 self.counters.dropped_unreachable += 1
+                return
+            if not self._may_dial(asker):
+                self.counters.dropped_unpaid += 1
                 return
             peer = self.table[node] = Peer(node, address)
         connection = peer.connection
@@ -79,6 +86,14 @@ class Peers:
             peer.address = address
         self._hold(peer, parts, size, urgent)
         self._dialler.dial(peer)
+
+    def _may_dial(self, asker: NodeId | None) -> bool:
+        """Whether there is room for one more connection that only carries what is to be said, and its asker pays."""
+        if sum(not peer.is_wanted for peer in self.table.values()) >= self.limits.outgoing + len(
+            self.admission.inbound
+        ):
+            return False
+        return asker is None or self.admission.dials.pay(asker, self._loop.time())
 
     def _hold(self, peer: Peer, parts: FrameParts, size: int, urgent: bool) -> None:
         if peer.waiting_bytes + size > self.limits.queue_bytes:
@@ -117,8 +132,10 @@ class Peers:
         if eighths and now - connection.crowded_since > self.limits.backpressure_timeout_s:
             connection.mark_slow_consumer()
 
-    def want(self, node: NodeId, address: str) -> None:
-        """The core wants this connection from now on."""
+    def want(self, node: NodeId, address: str, asker: NodeId | None = None) -> None:
+        """The core wants this connection from now on. `asker`: whose message led to that; one that cannot pay for the
+        dial has it put off.
+        """
         peer = self.table.get(node)
         if peer is None:
             peer = self.table[node] = Peer(node)
@@ -128,7 +145,10 @@ class Peers:
             peer.is_wanted, peer.is_reported = True, False
             peer.missed_since = self._loop.time()
         if peer.connection is None and not peer.is_dialled:
-            self._dialler.dial_in_turn(peer)
+            if asker is None or self.admission.dials.pay(asker, self._loop.time()):
+                self._dialler.dial_in_turn(peer)
+            else:
+                self._dialler.put_off(peer)
 
     def release(self, node: NodeId) -> None:
         """The core wants it no more; it closes when it has been idle for a while."""

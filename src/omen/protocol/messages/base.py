@@ -16,6 +16,8 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_AT_MOST)]
 Incarnation = Annotated[int, msgspec.Meta(ge=0, le=INCARNATION_AT_MOST)]
 """Which incarnation of a node: a count of its starts, or the second of its start."""
 Text = Annotated[str, msgspec.Meta(max_length=256)]
+Address = Annotated[str, msgspec.Meta(max_length=256, pattern=r"\A[!-~]*\Z")]
+"""HOST:PORT, or empty where it is not known. Visible ASCII alone: it is dialled, and stands in logs."""
 Hops = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_AT_MOST)]
 """How often a message may still be passed on. The receiver lowers it to what its kind is allowed."""
 FORWARDS_AT_MOST, WALK_STEPS_AT_MOST = 32, 4096
@@ -31,7 +33,7 @@ class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     id: Place
     incarnation: Incarnation
-    address: Text
+    address: Address
 
 
 Refs = Annotated[tuple[Ref, ...], msgspec.Meta(max_length=NODES_AT_MOST)]

@@ -9,7 +9,7 @@ from omen.net.names import topic_key
 from omen.net.security.access import Access
 from omen.net.security.config import Rule
 from omen.protocol.membership.ring import place_of
-from omen.protocol.messages.publications import make_publication, stream_key
+from omen.protocol.messages.publications import Announce, StreamMark, make_publication, stream_key
 
 RULES = (
     Rule(("prices/*",), ("ann", "trader-*"), ("bob", "ann")),
@@ -48,3 +48,19 @@ def test_publications_are_taken_only_from_nodes_that_may_publish_or_carry_them()
     assert access.denied == {"received": 3}
     access.know_peer("eve")
     assert not takes("ann", "prices/tea", "eve"), "eve has been met, and is no trader"
+
+
+def test_streams_of_a_topic_are_told_to_no_node_that_may_not_carry_it() -> None:
+    """Before: one that others took for a subscriber heard how far its streams were, and since when they were silent."""
+    rules = (Rule(("prices/*",), ("ann",), ("bob",)), Rule(("*",), ("*",), ("*",)))
+    access = Access(rules, "ann")
+    secret, free = topic_key("prices/tea"), topic_key("news")
+    access.know_topic(secret, "prices/tea")
+    access.know_topic(free, "news")
+    mark = (StreamMark(1, 1, 1, 1, 9, 0, 5),)
+    whole = Announce(((secret, mark), (free, mark)), room=((secret, 5), (free, 5)))
+    assert access.visible_to("bob", whole) is whole
+    assert access.visible_to("eve", whole) == Announce(((free, mark),), room=((free, 5),))
+    assert access.visible_to("eve", Announce(((secret, mark),))) is None
+    assert access.visible_to("eve", Announce(((secret, mark),), answers=3)) == Announce((), answers=3)
+    assert access.denied["sent"] == 3

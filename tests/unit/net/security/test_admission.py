@@ -88,6 +88,7 @@ def test_to_connect_again_brings_no_further_rate() -> None:
 def test_keys_that_cannot_be_read_again_leave_the_former_ones_in_force(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_text("s" * 32)
+    path.chmod(0o600)
     security = Security(secrets=(str(path),))
     control = AdmissionControl(Limits(), Log("ann"), "omen", "ann", security)
     path.write_text("short")

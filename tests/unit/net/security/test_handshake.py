@@ -80,3 +80,22 @@ def test_a_node_of_an_older_revision_is_refused_where_a_secret_is_needed() -> No
     older = msgspec.structs.replace(hello("bob"), revision=0)
     with pytest.raises(Refused, match="this cluster has a secret, and the other end is set to none"):
         Handshake(hello("ann"), False, secrets=(b"s" * 32,)).take(bytearray(write_hello(older)))
+
+
+def test_brackets_in_a_certified_name_stand_for_themselves_and_the_star_does_not() -> None:
+    """Before: a certificate for `db[1]` was good for `db1`, and not for `db[1]`."""
+
+    def fits(certified: str, name: str) -> bool:
+        uri = name_in_certificate("omen", certified)
+        names = certified_names({"subjectAltName": (("URI", uri),)}, "omen")
+        shake = Handshake(hello("ann"), True, certified=names)
+        try:
+            shake.take(bytearray(Handshake(hello(name), False).opening))
+        except Refused as refused:
+            assert repr(certified) in str(refused)
+            return False
+        return True
+
+    assert fits("db[1]", "db[1]") and not fits("db[1]", "db1")
+    assert fits("a?", "a?") and not fits("a?", "ab")
+    assert fits("client-*", "client-7") and fits("client-*[x]", "client-9[x]") and not fits("client-*", "other")
