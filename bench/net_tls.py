@@ -19,7 +19,6 @@ from typing import Any
 
 from bench.measure import RESULTS, machine_facts
 from omen.net.broker import Broker
-from omen.net.engine import load_engine
 from omen.net.event_loop import run
 from omen.net.inbox import Message
 from omen.net.security.config import Security
@@ -96,7 +95,6 @@ def main() -> int:
     parser.add_argument("--payload", action="append", type=int)
     parser.add_argument("--turns", type=int, default=5)
     told = parser.parse_args()
-    load_engine()
     path = RESULTS / "net.json"
     for payload in told.payload or (100, 10_000):
         found = compare(payload, told.turns)

@@ -26,7 +26,6 @@ from typing import Any
 import msgspec
 
 from omen.net.broker import Broker
-from omen.net.engine import load_engine
 from omen.net.event_loop import run
 from omen.net.inbox import Message
 from omen.net.observe.logs import write_log
@@ -255,5 +254,4 @@ def besieged(folder: Path, mode: str) -> Iterator[Siege]:
 
 if __name__ == "__main__":
     write_log("text")
-    load_engine()
     run(live(Path(sys.argv[1]), sys.argv[2]))

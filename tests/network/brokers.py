@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from omen.net.broker import Broker
-from omen.net.engine import load_engine
 from omen.net.event_loop import run
 from omen.net.inbox import Message
 from omen.net.settings import LIVE, NodeConfig
@@ -22,13 +21,12 @@ def config(name: str, *topics: str, join: tuple[str, ...] = (), **more: Any) -> 
 
 
 def go(test: Coroutine[Any, Any, None]) -> None:
-    """Run a test, within patience; compiled code is loaded before."""
+    """Run a test, within patience."""
 
     async def limited() -> None:
         async with asyncio.timeout(PATIENCE_S):
             await test
 
-    load_engine()
     run(limited())
 
 

@@ -1,8 +1,9 @@
-"""The compiled greedy engine chooses the links of the literal algorithm, in the same order, on every path it has."""
+"""Both greedy engines, compiled and small, choose the links of the literal algorithm, in the same order."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from omen.interests import Interests
+from omen.kernels import small
 from omen.kernels.engine import ALL_PAIRS, TUNED, Instance, Tuning, choose_links, unlinked
 from reference.greedy import Link, all_pairs, construct_low_edges, pairs_with
 from reference.instances import (
@@ -37,6 +39,18 @@ def links_of_engine(instance: Instance, rho: float, centre: int = ALL_PAIRS, pat
     return [(u, v) for u, v in choose_links(instance, rho, centre, path).tolist()]
 
 
+def links_of_small(instance: Instance, rho: float, centre: int = ALL_PAIRS) -> list[Link]:
+    """The same instance as plain lists, to the engine that needs no compiler."""
+    offsets, members = instance.rows.topic_offsets.tolist(), instance.rows.topic_nodes.tolist()
+    topics_of: list[list[int]] = [[] for _ in instance.degrees]
+    labels_of: list[list[int]] = [[] for _ in instance.degrees]
+    for topic, (start, end) in enumerate(pairwise(offsets)):
+        for node, label in zip(members[start:end], instance.labels[start:end].tolist(), strict=True):
+            topics_of[node].append(topic)
+            labels_of[node].append(label)
+    return small.choose_links(topics_of, labels_of, instance.degrees.tolist(), rho, centre, instance.max_degree)
+
+
 def design(interests: Interests, rho: float, path: Tuning) -> list[Link]:
     return links_of_engine(unlinked(interests), rho, path=path)
 
@@ -51,7 +65,9 @@ def degree_array(nodes: int, links: set[Link]) -> np.ndarray:
 def test_design_from_nothing_equals_the_literal_algorithm(instance, rho, path):
     topics_of, topic_count = instance
     expected = construct_low_edges(topics_of, [], all_pairs(topics_of), rho)
-    assert design(as_interests(topics_of, topic_count), rho, path) == expected
+    interests = as_interests(topics_of, topic_count)
+    assert design(interests, rho, path) == expected
+    assert links_of_small(unlinked(interests), rho) == expected
 
 
 @settings(max_examples=150, deadline=None)
@@ -63,7 +79,9 @@ def test_completing_an_overlay_equals_the_literal_algorithm(instance, data: Data
     expected = construct_low_edges(topics_of, existing, all_pairs(topics_of) - existing, rho, max_degree=max_degree)
     labels = component_labels(interests, topics_of, existing)
     degrees = degree_array(len(topics_of), existing)
-    assert links_of_engine(Instance(interests, labels, degrees, max_degree), rho, path=path) == expected
+    whole = Instance(interests, labels, degrees, max_degree)
+    assert links_of_engine(whole, rho, path=path) == expected
+    assert links_of_small(whole, rho) == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -80,7 +98,9 @@ def test_linking_one_node_equals_the_literal_algorithm(instance, data: DataObjec
     )
     labels = component_labels(interests, topics_of, existing)
     degrees = degree_array(len(topics_of), existing)
-    assert links_of_engine(Instance(interests, labels, degrees, max_degree), rho, centre) == expected
+    whole = Instance(interests, labels, degrees, max_degree)
+    assert links_of_engine(whole, rho, centre) == expected
+    assert links_of_small(whole, rho, centre) == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -108,8 +128,9 @@ def test_repair_within_a_set_equals_the_literal_algorithm(instance, data: DataOb
     labels = np.array(
         [label_of[t, inside[i]] for t in range(topic_count) for i in part.subscribers_of(t)], dtype=np.int32
     )
-    chosen = links_of_engine(Instance(part, labels, degree[inside].astype(np.int32), highest), rho, path=path)
-    assert [(inside[u], inside[v]) for u, v in chosen] == expected
+    of_set = Instance(part, labels, degree[inside].astype(np.int32), highest)
+    for chosen in (links_of_engine(of_set, rho, path=path), links_of_small(of_set, rho)):
+        assert [(inside[u], inside[v]) for u, v in chosen] == expected
 
 
 LARGER = {
@@ -136,3 +157,4 @@ def test_larger_instances_equal_the_literal_algorithm(name, rho):
     expected = construct_low_edges(topics_of, [], all_pairs(topics_of), rho)
     for path in LARGER_PATHS:
         assert design(interests, rho, path) == expected
+    assert links_of_small(unlinked(interests), rho) == expected

@@ -2,12 +2,17 @@
 
 GM, MinMax-ODA, Low-ODA and every repair are one loop over components (`choose_links`), GM2 is the same loop over blocks
 (`choose_block_links`). This module loads no compiled code: each call loads what it needs, the first one waits for it.
+`choose_small` never does: it is for those who cannot wait, and takes the compiled engine only where that is loaded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Protocol
+
+from omen.kernels import small
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +23,9 @@ if TYPE_CHECKING:
 
 ALL_PAIRS = -1
 OF_INSTANCE = -1
+SMALL_STEPS = 100_000  # the small engine takes a tenth of a second for them
+
+_loaded = Event()
 
 
 class InterestRows(Protocol):
@@ -121,3 +129,71 @@ def choose_block_links(rows: InterestRows, tuning: Tuning = TUNED) -> Codes:
         tuning.cache_length,
         tuning.dense_divisor,
     )
+
+
+def choose_pairs(
+    topics_of: Sequence[Sequence[int]],
+    labels_of: Sequence[Sequence[int]],
+    degrees: Sequence[int],
+    rho: float,
+    centre: int = ALL_PAIRS,
+) -> list[tuple[int, int]]:
+    """`choose_links` for plain lists: the topics of each node 0..n-1, and in each the label of its piece.
+
+    Labels may be any integers; equal means same piece.
+    """
+    import numpy as np
+
+    subscribers: dict[int, list[int]] = {}
+    pieces: dict[int, dict[int, int]] = {}
+    labels: dict[int, list[int]] = {}
+    for node, (topics, row) in enumerate(zip(topics_of, labels_of, strict=True)):
+        for topic, label in zip(topics, row, strict=True):
+            subscribers.setdefault(topic, []).append(node)
+            names = pieces.setdefault(topic, {})
+            labels.setdefault(topic, []).append(names.setdefault(label, len(names)))
+    split = {topic: code for code, topic in enumerate(sorted(t for t, names in pieces.items() if len(names) > 1))}
+    if not split:
+        return []
+    rows = [[split[topic] for topic in sorted(topics) if topic in split] for topics in topics_of]
+    interests = Rows(
+        np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        np.array([code for row in rows for code in row], dtype=np.int32),
+        np.cumsum([0, *(len(subscribers[topic]) for topic in split)], dtype=np.int64),
+        np.array([node for topic in split for node in subscribers[topic]], dtype=np.int32),
+    )
+    instance = Instance(
+        interests,
+        np.array([label for topic in split for label in labels[topic]], dtype=np.int32),
+        np.array(degrees, dtype=np.int32),
+    )
+    chosen = choose_links(instance, rho, centre)
+    return [(int(one), int(other)) for one, other in chosen]
+
+
+def choose_small(
+    topics_of: Sequence[Sequence[int]],
+    labels_of: Sequence[Sequence[int]],
+    degrees: Sequence[int],
+    rho: float,
+    centre: int = ALL_PAIRS,
+) -> list[tuple[int, int]]:
+    """The links of `choose_pairs` without waiting for compiled code: large cases take longer until it is loaded."""
+    choose = choose_pairs if _loaded.is_set() and is_large(topics_of, centre) else small.choose_links
+    return choose(topics_of, labels_of, degrees, rho, centre)
+
+
+def is_large(topics_of: Sequence[Sequence[int]], centre: int = ALL_PAIRS) -> bool:
+    """Whether the compiled engine is worth its memory for such a case."""
+    return small.count_steps(topics_of, centre) > SMALL_STEPS
+
+
+def is_loaded() -> bool:
+    """Whether `load` has succeeded in this process."""
+    return _loaded.is_set()
+
+
+def load() -> None:
+    """Load the compiled engine in the calling thread, with the smallest case there is; compile it if it is not kept."""
+    choose_pairs([[0], [0]], [[0], [1]], [0, 0], 3.0)
+    _loaded.set()

@@ -5,7 +5,8 @@ A way through the room, from the application down:
 - `broker`: what an application embeds; `inbox`: what has arrived for it; `errors`: what it is told. `joining` finds
   the members to join through; `former_names` keeps names of the last release working.
 - `driver`: runs one core. It tells the core what happened, and does what the core asks for. `core_spec` is all that a
-  core is made from; `recording` writes down what a core was told, and replays it; `engine` loads the compiled engine.
+  core is made from; `recording` writes down what a core was told, and replays it; `engine` is the
+  greedy rule that it repairs by.
 - `transport`: connections to peers: accept, dial, queue, flush, drop.
 - `security`: who may connect, and what one peer may use up: certificates, secrets, admission control, access rules.
 - `observe`: logs, counters, metrics and the HTTP pages; the client that asks for these pages.

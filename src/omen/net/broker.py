@@ -17,7 +17,7 @@ from omen.errors import InvalidInput
 from omen.net.core_spec import CoreSpec, Preset
 from omen.net.descriptors import make_room
 from omen.net.driver import Driver, ForApplication
-from omen.net.engine import is_compiled, load_engine, load_soon
+from omen.net.engine import load_engine, load_soon
 from omen.net.errors import NotHeld, NotJoined, Stopped
 from omen.net.flow import Stalled, fields_of, stalled_streams, wait_for_room, wait_until_held
 from omen.net.former_names import FormerNames
@@ -159,7 +159,7 @@ class Broker(FormerNames):
             own_address = join_address(*listener.getsockname()[:2])
             self.address = config.advertise or own_address
             self._is_direct = self.address in (own_address, config.listen) or config.refusal_is_failure
-            if config.engine == "eager" or not is_compiled():
+            if config.engine == "eager":
                 await asyncio.get_running_loop().run_in_executor(None, load_engine)
             if config.http:
                 pages = listen_on(config.http)

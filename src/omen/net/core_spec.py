@@ -6,7 +6,7 @@ import random
 
 import msgspec
 
-from omen.maintain.choosing import choose_links
+from omen.net.engine import choose_links
 from omen.protocol.config import Config
 from omen.protocol.events import Engine, Topic
 from omen.protocol.messages.overlay import Descriptor, Ref
@@ -33,7 +33,7 @@ class CoreSpec(msgspec.Struct, frozen=True, array_like=True):
 
 
 def make_core(spec: CoreSpec, engine: Engine = choose_links) -> OmenNode:
-    """A fresh core; compiled code is loaded when it first repairs."""
+    """A fresh core."""
     generator = random.Random(spec.seed)
     core = OmenNode(spec.ref, spec.topics, spec.config, generator, engine, spec.contacts)
     if spec.preset is not None:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from omen.maintain.choosing import choose_links
 from omen.net.core_spec import CoreSpec, make_core
+from omen.net.engine import choose_links
 from omen.net.errors import Stopped
 from omen.net.observe.counters import DriverCounters
 from omen.net.observe.event_log import EventLog
@@ -147,7 +147,7 @@ class Driver:
         rho: float,
         centre: int,
     ) -> list[tuple[int, int]]:
-        """The greedy engine, timed; the first call loads compiled code."""
+        """The greedy engine, timed."""
         begun = time.perf_counter()
         links = choose_links(topics, components, degrees, rho, centre)
         self.engine_times.observe(time.perf_counter() - begun)

@@ -1,37 +1,66 @@
-"""The compiled engine of a node, and when it is loaded.
+"""The greedy engine of a live node, and when compiled code is loaded for it: beside the loop, and only if it pays.
 
-Loading takes a second and a hundred megabytes. A node that does it only at its first repair is silent for that second,
-on a busy machine for long enough to be declared failed. So it is done beside the event loop soon after the start,
-though not by a node that only joins to publish. Compiling takes a minute: that is done before a node joins.
+The repairs of a live node concern some tens of nodes, which the small engine does in milliseconds. The compiled one
+takes a second and a hundred megabytes to load, and where the cache does not hold it most of a minute to compile. The
+first large case has it loaded by a thread; until then the small engine does large cases too. Nothing is compiled in the
+process of a node: a process of its own fills the cache first.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
+import subprocess
+import sys
+from collections.abc import Sequence
+from threading import Lock, Thread
 
-from omen import kernels
-from omen.maintain.choosing import choose_links
+from omen.kernels import engine
 
-KEPT = "greedy_small.*.nbi"
 SOON_S = 3.0
+COMPILE_TIMEOUT_S = 600.0
+
+_begun = Lock()
 
 
-def is_compiled() -> bool:
-    """Whether the engine seems to be kept compiled from before: by the place that numba keeps it in."""
-    beside = Path(kernels.__file__).parent / "__pycache__"
-    elsewhere = [os.environ.get("NUMBA_CACHE_DIR", ""), str(Path.home() / ".cache" / "numba")]
-    folders = [beside, *(folder for place in elsewhere if place for folder in Path(place).glob("kernels_*"))]
-    return any(True for folder in folders for _ in folder.glob(KEPT))
+def choose_links(
+    topics_of: Sequence[Sequence[int]],
+    labels_of: Sequence[Sequence[int]],
+    degrees: Sequence[int],
+    rho: float,
+    centre: int = engine.ALL_PAIRS,
+) -> list[tuple[int, int]]:
+    """The links of `kernels.engine.choose_pairs`, with what is loaded; a large case makes sure that more will be."""
+    if not engine.is_loaded() and engine.is_large(topics_of, centre):
+        load_beside()
+    return engine.choose_small(topics_of, labels_of, degrees, rho, centre)
 
 
 def load_engine() -> None:
-    """Load compiled code now, with the smallest repair there is."""
-    choose_links([[0], [0]], [[0], [1]], [0, 0], 3.0)
+    """Load compiled code now, or compile it: for those who have no event loop yet."""
+    engine.load()
+
+
+def load_beside() -> None:
+    """Load compiled code in a thread, once in a process."""
+    if _begun.acquire(blocking=False):
+        Thread(target=_load_kept, name="engine", daemon=True).start()
 
 
 def load_soon() -> asyncio.TimerHandle:
-    """Load it in a while, in a thread of its own."""
-    loop = asyncio.get_running_loop()
-    return loop.call_later(SOON_S, lambda: loop.run_in_executor(None, load_engine))
+    """Load it beside the loop in a while."""
+    return asyncio.get_running_loop().call_later(SOON_S, load_beside)
+
+
+def _load_kept() -> None:
+    """Load what another process has compiled, and found again; where it cannot, the small engine stays."""
+    command = [sys.executable, "-m", "omen.kernels", "greedy"]
+    for _ in range(2):
+        try:
+            said = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMPILE_TIMEOUT_S, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return
+        if not said.stderr:  # nothing had to be compiled
+            engine.load()
+            return

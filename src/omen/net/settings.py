@@ -20,7 +20,7 @@ from omen.protocol.messages.publications import HEADER_BYTES
 
 LOOPBACK = "127.0.0.1"
 LARGEST_FRAME = 1 << 30
-ENGINE = ("soon", "lazy", "eager")
+ENGINE = ("lazy", "soon", "eager")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 SHORTEST_S, LONGEST_S = 0.001, 100_000_000
 POSITIVE = frozenset(
@@ -172,8 +172,8 @@ class NodeConfig:
     """A folder for what must outlive the process: its last incarnation. Empty: the clock gives incarnations."""
     record: str = ""
     """A file to record all inputs of the node in, for `omen node --replay`. Empty: none."""
-    engine: str = "soon"
-    """When compiled code is loaded: `soon`, beside its work; `lazy`, at its first repair; `eager`, before it joins."""
+    engine: str = "lazy"
+    """When compiled code is loaded: `lazy`, for a large repair; `soon`, after the start; `eager`, before it joins."""
     log: str = "text"
     """How the log is written: `text` or `json`, one line per event."""
     log_level: str = "info"

@@ -32,7 +32,7 @@ from omen.net.settings import NodeConfig, read_node_config
         ("[limits]\njoin_timeout_s = inf", "limits.join_timeout_s: must be a number"),
         ("[limits]\nframe_bytes = 100000", "less than the largest publication"),
         ("[limits]\nframe_bytes = 2000000000", "limits.frame_bytes: 1073741824 at most"),
-        ("engine = 'fast'", "one of soon, lazy, eager"),
+        ("engine = 'fast'", "one of lazy, soon, eager"),
         ("name = ", "not TOML"),
     ],
 )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NoReturn
 from omen.errors import InvalidInput
 from omen.net.broker import Origin
 from omen.net.core_spec import Preset
-from omen.net.engine import load_engine
 from omen.net.names import join_address, next_incarnation, topic_key
 from omen.net.observe.logs import write_log
 from omen.net.running import run_node
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
 
 def preload() -> None:
-    """Load all that nodes need, so that children share it."""
-    load_engine()
+    """What is loaded stays where it is, so that children share it."""
     gc.collect()
     gc.freeze()
 
