@@ -30,10 +30,11 @@ coverage: setup  ## all tests, and which branches of src they never took; under 
 	@rm -rf build/coverage && mkdir -p build/coverage
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered --cov-report=html
 
-search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it; what fails is shrunk
+search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it, 100 busy; what fails is shrunk
 	@status=0; \
 	$(BIN)/omen simulate --search --seeds 0..299 --workers $(WORKERS) || status=1; \
 	$(BIN)/omen simulate --search --worlds beyond --seeds 0..99 --workers $(WORKERS) || status=1; \
+	$(BIN)/omen simulate --search --worlds busy --seeds 0..99 --workers $(WORKERS) || status=1; \
 	exit $$status
 
 lint: style types imports duplicates  ## style, types, the direction of imports, duplicated code

@@ -41,6 +41,7 @@ SMALLER = {
     "--seeds 0..299 --workers 2": "--seeds 0..1 --workers 2",
     "--worlds beyond --seeds 0..99": "--worlds beyond --seeds 0..0",
     "--without former_neighbours_report --stop": "--without former_neighbours_report --stop --seeds 0..0",
+    "--without holes_end --stop": "--without holes_end --stop --seeds 1..1",
 }
 BEFORE = {"omen replay --workload r --overlay r": "omen churn random --workload r --rounds 5 --out more.parquet"}
 """What a page leaves to its reader: here, from where `more.parquet` comes."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from omen.cli.main import main
-from omen.sim.drawing import draw_beyond, draw_within
+from omen.sim.drawing import draw_beyond, draw_busy, draw_within
 from omen.sim.running import run_scenario
 from omen.sim.scenario import ConfigSpec, EventSpec, NodeSpec, Scenario, parse_scenario
 from omen.sim.search import Search, World, is_split, read_kept, run_world, run_worlds, shrink_world
@@ -58,7 +58,7 @@ def test_what_was_found_is_shrunk_to_a_few_nodes_and_can_be_replayed(tmp_path: P
     assert not is_split(run_scenario(whole, small.seed)), "it is the remedy that matters"
 
 
-@pytest.mark.parametrize("draw", [draw_within, draw_beyond])
+@pytest.mark.parametrize("draw", [draw_within, draw_beyond, draw_busy])
 def test_a_world_that_is_written_down_is_the_same_world(draw: object) -> None:
     for seed in range(30):
         scenario = draw(seed)  # type: ignore[operator]

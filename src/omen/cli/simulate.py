@@ -56,6 +56,7 @@ def simulate(arguments: argparse.Namespace) -> int:
         return search(arguments)
     _refuse(arguments, OPTIONS, "--search, not for the file of a scenario")
     kind, seed = find_kind(arguments.system), arguments.seed or 0
+    from omen.sim.load import LoadedRun
     from omen.sim.running import Run
     from omen.sim.scenario import read_scenario
 
@@ -66,7 +67,11 @@ def simulate(arguments: argparse.Namespace) -> int:
         print(f"omen: {warning.message}", file=sys.stderr)
     write = print if (arguments.trace or arguments.trace_all) and not arguments.json else None
     try:
-        run = Run(scenario, seed, write, bool(arguments.trace_all), fingerprint=True, kind=kind)
+        everything = bool(arguments.trace_all)
+        if scenario.load is not None and kind.name == SYSTEMS[0]:
+            run: Run = LoadedRun(scenario, seed, write, everything=everything, fingerprint=True)
+        else:
+            run = Run(scenario, seed, write, everything, fingerprint=True, kind=kind)
         with working(f"running {arguments.scenario}") if write is None else nullcontext():
             outcome = run.go()
     except InvalidInput as error:

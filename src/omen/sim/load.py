@@ -244,11 +244,17 @@ class LoadedRun(Run):
     """A scenario with a load. `tally`: what came of the publications; `promise`: whether it was kept."""
 
     def __init__(
-        self, scenario: Scenario, seed: int = 0, write: Callable[[str], None] | None = None, hasty: bool = False
+        self,
+        scenario: Scenario,
+        seed: int = 0,
+        write: Callable[[str], None] | None = None,
+        everything: bool = False,
+        fingerprint: bool = False,
+        hasty: bool = False,
     ) -> None:
         assert scenario.load is not None
         self.load = scenario.load
-        super().__init__(scenario, seed, write, hasty=hasty)
+        super().__init__(scenario, seed, write, everything, fingerprint, hasty=hasty)
         self.deliveries = LoadedDeliveries(self.population)
         self.promise = Promise(self)
         self.tally = Tally()

@@ -442,9 +442,11 @@ def drawn_names(drawn: Drawn) -> list[Name]:
 
 
 def _names_used(scenario: Scenario) -> list[Name]:
-    """The names in overlay, network and expectations."""
+    """The names in overlay, network, load and expectations."""
+    load = scenario.load
     pairs = [*(scenario.overlay.links or ()), *(link.between for link in scenario.network.links)]
-    names = [name for pair in pairs for name in pair]
+    pairs += [link.between for link in load.links] if load is not None else []
+    names = [*(name for pair in pairs for name in pair), *(load.publishers if load is not None else ())]
     for expectation in scenario.expect:
         names += [name for pair in expectation.links or () for name in pair]
         if expectation.repair is not None:

@@ -73,6 +73,7 @@ def _changes(scenario: Scenario) -> Iterator[Change]:
         yield partial(_without_topics, gone=set(gone))
     for field in ("loss", "duplication", "drift", "latency_ms"):
         yield partial(_calmer, field=field)
+    yield _with_half_the_load
 
 
 def _without_burst(scenario: Scenario, burst: int) -> Scenario:
@@ -158,7 +159,20 @@ def _without_nodes(scenario: Scenario, gone: set[Name]) -> Scenario:
     nodes = {name: spec for name, spec in scenario.nodes.items() if name not in gone}
     if len(nodes) < 2:
         return scenario
-    return _with_events(msgspec.structs.replace(scenario, nodes=nodes), scenario.events)
+    load = scenario.load
+    if load is not None:
+        links = tuple(link for link in load.links if not gone.intersection(link.between))
+        publishers = tuple(name for name in load.publishers if name not in gone)
+        load = msgspec.structs.replace(load, links=links, publishers=publishers)
+    return _with_events(msgspec.structs.replace(scenario, nodes=nodes, load=load), scenario.events)
+
+
+def _with_half_the_load(scenario: Scenario) -> Scenario:
+    """For half as long."""
+    if scenario.load is None or scenario.load.seconds < 0.1:
+        return scenario
+    load = msgspec.structs.replace(scenario.load, seconds=round(scenario.load.seconds / 2, 3))
+    return msgspec.structs.replace(scenario, load=load)
 
 
 def _without_topics(scenario: Scenario, gone: set[str]) -> Scenario:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from omen.sim.scenario import Scenario
+from omen.sim.scenario import LoadSpec, Scenario
 
 TABLES = ("overlay", "config", "network", "bounds")
 
@@ -30,6 +30,9 @@ def write_scenario(scenario: Scenario) -> str:
             lines.append(f"{_key(node)} = {{ topics = {_value(spec.topics)}{place} }}")
     if scenario.drawn is not None:
         lines += ["", "[drawn]", *(f"{field} = {_value(value)}" for field, value in _fields(scenario.drawn))]
+    if scenario.load is not None:
+        given = _differing(scenario.load, LoadSpec(rate=-1, seconds=-1))
+        lines += ["", "[load]", *(f"{field} = {_value(value)}" for field, value in given)]
     for name in ("events", "expect"):
         for entry in getattr(scenario, name):
             given = [(field, value) for field, value in _fields(entry) if value is not None]
