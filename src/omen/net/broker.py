@@ -42,6 +42,7 @@ from omen.protocol.status import NodeStatus
 __all__ = ["Broker", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 
 WAIT_BOUNDS_S = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+HOLDING = 0.75  # of the time to leave: until neighbours hold what was accepted; the rest is for the repair
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
 
 
@@ -344,11 +345,9 @@ class Broker(FormerNames):
 
     async def _link(self, keys: tuple[int, ...], timeout: float | None) -> None:
         driver = self._running()
-        before = set(driver.status().repairs.requests)
         driver.feed(events.Subscribe(keys))
-        asked = set(driver.status().repairs.requests) - before
         async with asyncio.timeout(timeout):
-            while (asked.intersection(driver.status().repairs.requests) or not self.is_joined) and not self._has_left:
+            while not (self.is_joined and driver.status().waiting.isdisjoint(keys)) and not self._has_left:
                 await self._wait_for_news(POLL_S)
 
     async def unsubscribe(self, *topics: str) -> None:
@@ -440,7 +439,7 @@ class Broker(FormerNames):
     async def stop(self) -> None:
         """Leave in good order: neighbours hold what was accepted, and are linked around this node, before it goes.
 
-        NotHeld: after `leave_timeout_s` they do not hold all of it. The node has stopped then too.
+        NotHeld: after three quarters of `leave_timeout_s` they do not hold all of it. The node has stopped then too.
         """
         if self.driver is None or self._is_leaving:
             return
@@ -449,7 +448,8 @@ class Broker(FormerNames):
         if core is not None and not core.stopped:
             deadline = asyncio.get_running_loop().time() + self.config.limits.leave_timeout_s
             self._is_draining = True
-            left = await wait_until_held(self.driver, self.config.limits.leave_timeout_s) if self.is_joined else 0
+            holding_s = HOLDING * self.config.limits.leave_timeout_s
+            left = await wait_until_held(self.driver, holding_s) if self.is_joined else 0
             self.driver.feed(events.Depart())
             while not self._has_left and asyncio.get_running_loop().time() < deadline:
                 await self._wait_for_news(POLL_S)

@@ -85,4 +85,5 @@ class ShownNode:
 
     def unheld(self) -> int:
         """Publications of this node that not every neighbour on their tree has."""
-        return self._dissemination.unheld()
+        reports = self._parts.loss_reports.open.values()
+        return self._dissemination.unheld({topic for report in reports for topic in report.topics})

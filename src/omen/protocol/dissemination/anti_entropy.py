@@ -254,7 +254,7 @@ class AntiEntropy:
         held = min((known.last if (known := stream.known.get(peer)) is not None else 0 for peer in peers), default=0)
         if held <= stream.held:
             return
-        stream.held = held
+        self._windows.note_acknowledged(stream, held)
         held = 0
         for own in sorted((own for own in carried.streams.values() if own.is_own), key=lambda own: own.incarnation):
             held = max(held, own.held)

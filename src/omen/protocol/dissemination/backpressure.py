@@ -44,13 +44,14 @@ class Backpressure:
         return least
 
     def room_to_publish(self, carried: TopicWindow, own: Stream | None, now: Time) -> int:
-        """The same, and no more than the neighbours' windows cover of what they have not acknowledged."""
+        """The same, and no more than neighbours' windows cover of what they have not acknowledged, over all topics."""
         least = self.room(carried, now)
         if own is not None and carried.eager and own.last > own.held:
-            newest = own.recent.get(own.last)
-            size = len(newest.frame) if newest is not None else 0
-            unacknowledged = (own.last - max(own.held, own.first - 1)) * size
-            least = min(least, max(0, self._settings.total_window_bytes // 2 - unacknowledged))
+            half = self._settings.total_window_bytes // 2
+            unheld = self._windows.unheld_bytes
+            if unheld > half // 2:  # that may be of topics that no neighbour wants
+                unheld = sum(stream.unheld_bytes for stream in self._windows.streams.values() if stream.carried.eager)
+            least = min(least, max(0, half - unheld))
         return least
 
     def on_room(self, peer: NodeId, room: int, now: Time) -> None:

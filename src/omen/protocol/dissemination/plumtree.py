@@ -143,6 +143,7 @@ class Dissemination:
         self._neighbours: Neighbours = {}
         self._topics: Iterable[Topic] = ()
         self._wanted: Iterable[Topic] = ()
+        self._wanted_before: frozenset[Topic] = frozenset()
         self._unlinked: list[TopicWindow] = []
         self._replays: set[Topic] = set()
         self._numbers = Numbering(self._settings.window_age)
@@ -218,33 +219,37 @@ class Dissemination:
         """
         is_first = not self.in_use
         self.in_use = True
+        is_news = is_first or waiting != self._windows.waiting
         self._windows.await_links(waiting)
         if topics is not self._topics or wanted is not self._wanted or neighbours != self._neighbours:
+            is_news = True
             if topics is not self._topics or wanted is not self._wanted:
-                self._change_topics(topics, frozenset(wanted), now)
+                self._change_topics(topics, frozenset(wanted))
             self._change_links(neighbours, now)
             self._topics, self._wanted, self._neighbours = topics, wanted, dict(neighbours)
         if is_first and self._joined_at is not None:
             for carried in self._unlinked:
                 if carried.topic not in waiting:
                     carried.linked_at = self._joined_at
-        if self._unlinked:
+        if is_news and self._unlinked:
             self._note_linked(now)
 
-    def _change_topics(self, topics: frozenset[Topic], wanted: frozenset[Topic], now: Time) -> None:
-        for topic in [topic for topic in self._windows.topics if topic not in topics]:
-            self._retire(topic)
-        for topic in sorted(topics):
-            carried = self._windows.topics.get(topic)
-            if carried is None:
-                carried = self._windows.open_topic(topic, topic in wanted, topic in self._replays)
-                self._unlinked.append(carried)
-            carried.is_wanted = topic in wanted
+    def _change_topics(self, topics: frozenset[Topic], wanted: frozenset[Topic]) -> None:
+        """Looks only at what is different: a node may carry thousands, and take them up one by one."""
+        windows = self._windows.topics
+        self._retire(windows.keys() - topics)
+        for topic in sorted(topics - windows.keys()):
+            self._unlinked.append(self._windows.open_topic(topic, topic in wanted, topic in self._replays))
+        for topic in windows.keys() & (wanted ^ self._wanted_before):
+            windows[topic].is_wanted = topic in wanted
+        self._wanted_before = wanted
 
-    def _retire(self, topic: Topic) -> None:
-        retired = self._windows.retire(topic)
-        self._replays.discard(topic)
-        self._unlinked = [other for other in self._unlinked if other is not retired]
+    def _retire(self, topics: Set[Topic]) -> None:
+        if topics:
+            for topic in sorted(topics):
+                self._windows.retire(topic)
+                self._replays.discard(topic)
+            self._unlinked = [carried for carried in self._unlinked if carried.topic not in topics]
 
     def _change_links(self, neighbours: Neighbours, now: Time) -> None:
         lost = False
@@ -299,6 +304,7 @@ class Dissemination:
             stream.opened, stream.opened_at = sequence, now
         stream.last, stream.heard = sequence, now
         publication = make_publication(key, sequence, payload, opening, fields)
+        self._windows.note_unheld(stream, len(publication.frame) + OVERHEAD)
         carried.keep(stream, publication, now)
         self._windows.touch(stream)
         to = self._tree.fanout(carried, self._me.id)
@@ -400,11 +406,13 @@ class Dissemination:
         key, sequence = publication.key, publication.sequence
         if carried is None or key == stream_key(carried.topic, self._me.id, self._me.incarnation):
             return None
-        forgotten = self._windows.forgotten_at(key)
+        opening, forgotten = publication.is_opening, self._windows.forgotten_at(key)
         if forgotten and forgotten < sequence:
-            return self._windows.open_stream(carried, key, forgotten, sequence, now)
-        known = publication.is_opening or key in carried.evicted
-        stream = self._windows.open_stream(carried, key, sequence - 1 if publication.is_opening else 0, sequence, now)
+            return self._windows.open_stream(carried, key, forgotten, sequence if opening else forgotten + 1, now)
+        known = opening or key in carried.evicted
+        # Where the run begins is not known yet: others must not take it to begin here, and pass over what is before.
+        first = sequence if opening else 1
+        stream = self._windows.open_stream(carried, key, first - 1, first, now)
         stream.is_determined = known
         stream.marked_time = now
         stream.judge()
@@ -479,12 +487,22 @@ class Dissemination:
         own = self._streams.get(stream_key(topic, self._me.id, self._me.incarnation))
         return self._backpressure.room_to_publish(carried, own, now)
 
-    def unheld(self) -> int:
-        """Publications of this node that not every neighbour on their tree has; where there is none, nobody will."""
+    def unheld(self, being_repaired: Set[Topic]) -> int:
+        """Publications of this node that not every neighbour on their tree has.
+
+        A topic without a neighbour counts while this node is to be linked in it, or a loss there is `being_repaired`;
+        where neither is so, no node will ever hold them.
+        """
         return sum(
             stream.last - max(stream.held, stream.first - 1)
             for stream in self._streams.values()
-            if stream.is_own and stream.carried.peers and stream.last > stream.held
+            if stream.is_own
+            and stream.last > stream.held
+            and (
+                stream.carried.peers
+                or stream.carried.topic in self._windows.waiting
+                or stream.carried.topic in being_repaired
+            )
         )
 
     def on_room(self, peer: NodeId, room: int, now: Time) -> None:

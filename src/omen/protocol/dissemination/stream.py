@@ -78,7 +78,8 @@ class Stream:
     Everything up to `last` is settled: delivered, passed over or told as a gap; of that, `first` to `last` is kept.
     `recent` holds all that is kept, what came ahead of a hole included; `top` is the highest sequence known of, and
     `holes` what up to there has not come. Nothing up to `silent_until` is delivered: it was there before this node
-    wanted the topic. `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so the next
+    wanted the topic. `unheld_bytes`: what is kept of a stream of this node's own and was not acknowledged.
+    `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so the next
     in sequence can go straight through; `top` is then behind, for nobody looks at it.
     """
 
@@ -117,6 +118,7 @@ class Stream:
         "told_at",
         "told_last",
         "top",
+        "unheld_bytes",
     )
 
     def __init__(self, carried: TopicWindow, key: StreamKey, last: int, opened: int, now: Time) -> None:
@@ -138,6 +140,7 @@ class Stream:
         self.heard = now
         self.parent: NodeId = NOBODY
         self.held = 0
+        self.unheld_bytes = 0
         # What neighbours said they have, and what they were told.
         self.known: dict[NodeId, Position] = {}
         self.told: dict[NodeId, int] = {}

@@ -20,7 +20,7 @@ OVERHEAD = 300
 EVICTED_AT_MOST = 4
 """Of so many times the streams that a topic has room for, a node knows at least how far they are."""
 CHUNK = 4 << 10
-"""A window asks for so many bytes more than it needs, so that it need not ask for each publication."""
+"""A window asks for so many bytes more than it needs, and a 64th of what it has, so that it need not ask each time."""
 ROUND_TRIPS = 4
 SHORTEST_DELAY = 50 * MILLISECOND
 TOPICS_AT_MOST = 1 << 16
@@ -228,7 +228,7 @@ class TopicWindow:
 
     def make_room(self) -> None:
         """Within the bytes of all topics together."""
-        self._set_limit(self.size + CHUNK)
+        self._set_limit(self.size + self.size // 64 + CHUNK)
         if self._room.left < 0:
             self._room.make()
             if self._room.left < 0:
@@ -236,8 +236,7 @@ class TopicWindow:
 
     def shrink_to(self, size: int) -> None:
         """The oldest go; the newest stays however large it is."""
-        while self.size > size and len(self.times) > 1:
-            self._drop_oldest()
+        self._drop(size, NEVER, 1)
         self._set_limit(self.size)
 
     def _set_limit(self, limit: int) -> None:
@@ -246,21 +245,29 @@ class TopicWindow:
 
     def expire(self, now: Time) -> None:
         """Let go of what is too old."""
-        oldest = now - self._config.window_age
-        while self.times and self.times[0] <= oldest:
-            self._drop_oldest()
+        self._drop(FAR, now - self._config.window_age, 0)
         self._set_limit(self.size)
         if self.is_cut and (not self.times or self.times[-1] - self.times[0] > 2 * self._config.repair_time):
             self.is_cut = False
 
-    def _drop_oldest(self) -> None:
-        stream, sequence = self.owners[0], self.numbers[0]
-        if sequence > stream.last:
-            self._windows.end_holes(stream, sequence)
-        del self.owners[0], self.numbers[0], self.times[0]
-        self.size -= len(stream.recent.pop(sequence).frame) + OVERHEAD
-        if sequence >= stream.first:
-            stream.first = sequence + 1
+    def _drop(self, size: int, oldest: Time, least: int) -> None:
+        """From the oldest on, as long as there is more than this size or it is so old, and `least` are left.
+
+        Written for speed: under load every publication that comes in drives another out.
+        """
+        owners, numbers, times, left = self.owners, self.numbers, self.times, self.size
+        while len(times) > least and (left > size or times[0] <= oldest):
+            stream, sequence = owners.popleft(), numbers.popleft()
+            times.popleft()
+            if sequence > stream.last:
+                self._windows.end_holes(stream, sequence)
+            each = len(stream.recent.pop(sequence).frame) + OVERHEAD
+            left -= each
+            if stream.is_own and sequence > stream.held:
+                self._windows.note_unheld(stream, -each)
+            if sequence >= stream.first:
+                stream.first = sequence + 1
+        self.size = left
 
 
 class Windows:
@@ -269,6 +276,7 @@ class Windows:
     `missing`: the streams with a hole. `changed`: those in which some neighbour may not be as far as this node, or not
     know how far it is. `waiting`: the topics in which this node is still to be linked. `evictions`: how often a stream
     made way for another, because its topic had too many. `gaps`: told; `late`: publications that came after their gap.
+    `unheld_bytes`: of all streams of this node's own.
     """
 
     def __init__(self, settings: Dissemination, out: Outbox) -> None:
@@ -284,6 +292,7 @@ class Windows:
         self.evictions = 0
         self.gaps = 0
         self.late = 0
+        self.unheld_bytes = 0
         self._forgotten: dict[StreamKey, int] = {}
         self._retired: dict[StreamKey, tuple[int, Time]] = {}
         self._is_sweeping = False
@@ -358,6 +367,7 @@ class Windows:
             self.missing.pop(stream, None)
             self.backfilling.pop(stream, None)
             self._retired[stream.key] = (stream.last, stream.heard)
+            self.note_unheld(stream, -stream.unheld_bytes)
         carried.streams.clear()
         return carried
 
@@ -369,6 +379,17 @@ class Windows:
         stream.rounds = 0
         self.changed.append(stream)
         return len(self.changed) == 1
+
+    def note_unheld(self, own: Stream, size: int) -> None:
+        """So much more of this node's own is kept, and was not acknowledged."""
+        own.unheld_bytes += size
+        self.unheld_bytes += size
+
+    def note_acknowledged(self, own: Stream, upto: int) -> None:
+        """Neighbours have all up to there."""
+        kept = (own.recent.get(sequence) for sequence in range(max(own.held + 1, own.first), upto + 1))
+        own.held = upto
+        self.note_unheld(own, -sum(len(publication.frame) + OVERHEAD for publication in kept if publication is not None))
 
     def touch(self, stream: Stream) -> None:
         if self.note_change(stream):
@@ -398,6 +419,8 @@ class Windows:
         """What is missing in front, up to there, will not come: tell a gap, and go on behind it."""
         hole = stream.holes[0]
         carried = stream.carried
+        if hole.first > stream.last + 1:  # what is in front of it came just now, and made this necessary
+            self.settle(stream, now)
         first, last = max(hole.first, stream.silent_until + 1), upto
         if first <= last:
             self.gaps += 1

@@ -14,6 +14,11 @@ from omen.protocol.repair.links import Links
 from omen.protocol.repair.views import Views
 
 
+ADDS_AT_MOST = 8
+"""Requests to be linked in more topics that are under way; what is wanted beyond them goes together in the next. A node
+that publishes on thousands of topics, one after the other, would otherwise ask for as many repairs."""
+
+
 class DepartTimer(Timer, frozen=True):
     """This node has waited long enough for the repair of the gap it leaves: it goes."""
 
@@ -46,6 +51,7 @@ class Requests:
         self.joining = False
         self._version = 0
         self._joins = 0
+        self._collecting: EventId | None = None
 
     def timers(self) -> TimerHandlers:
         return {RequestTimer: self.on_timer}
@@ -78,9 +84,35 @@ class Requests:
         self._version = max(self._version, self._peer_table.me.digest.topics_version) + 1
         if fresh:
             self._carry(fresh | set(self._peer_table.me.topics))
-            self._ask(EventKind.ADD, self._version, tuple(sorted(fresh)), ())
+            self._ask_to_be_linked(fresh)
         if given_up:
+            self._uncollect(given_up)
             self._ask(EventKind.DROP, self._version, (), tuple(sorted(given_up)))
+
+    def _ask_to_be_linked(self, fresh: set[Topic]) -> None:
+        """At once, or together with others when one of those under way is handled."""
+        if self._collecting is not None:
+            self._collect(fresh.union(self.open[self._collecting].added))
+        elif sum(event.kind == EventKind.ADD for event in self.open) < ADDS_AT_MOST:
+            self._ask(EventKind.ADD, self._version, tuple(sorted(fresh)), ())
+        else:
+            ref = self._peer_table.ref
+            self._collecting = EventId(ref.id, ref.incarnation, EventKind.ADD, self._version)
+            self._collect(fresh)
+
+    def _collect(self, topics: set[Topic]) -> None:
+        assert self._collecting is not None
+        self.open[self._collecting] = RepairRequest(self._collecting, self._peer_table.me, tuple(sorted(topics)), ())
+
+    def _uncollect(self, given_up: set[Topic]) -> None:
+        """What is given up before anything was asked for it."""
+        if self._collecting is not None:
+            left = set(self.open[self._collecting].added) - given_up
+            if left:
+                self._collect(left)
+            else:
+                del self.open[self._collecting]
+                self._collecting = None
 
     def on_timer(self, timer: RequestTimer) -> None:
         self.ask_again(timer.event)
@@ -97,13 +129,17 @@ class Requests:
     def ask_all_again(self) -> None:
         """The node that was asked may have failed."""
         for event in list(self.open):
-            self.ask_again(event)
+            if event != self._collecting:
+                self.ask_again(event)
 
     def on_handled(self, event: EventId, repaired: Iterable[Ref]) -> bool:
         """Done, unless a neighbour has come in since who was not heard; whether this node can leave now."""
         request = self.open.pop(event, None)
         if request is None:
             return False
+        if self._collecting is not None and event.kind == EventKind.ADD:
+            collected, self._collecting = self._collecting, None
+            self.ask_again(collected)
         left_over = self._is_left_over(request, repaired)
         if left_over or self._counts_on_fading(request):
             self._version += 1

@@ -11,7 +11,7 @@ from omen.errors import InvalidInput
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.plumtree import Dissemination
-from omen.protocol.events import MILLISECOND, SECOND, Deliver, Multicast, SetTimer
+from omen.protocol.events import MILLISECOND, PLENTY, SECOND, Deliver, Multicast, SetTimer
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
     Announce,
@@ -250,6 +250,42 @@ def test_held_is_not_said_where_nobody_has_it_and_does_not_wait_for_the_lost() -
     nodes.refresh()
     nodes.run(1000)
     assert [held.sequence for held in nodes.held[1]] == [1]
+
+
+def test_what_was_not_acknowledged_bounds_what_may_be_published_by_its_bytes_over_all_topics() -> None:
+    """Neighbours share one memory for the windows of all topics; what no neighbour wants counts for none."""
+    other, lonely = TOPIC + 1, TOPIC + 2
+    nodes = Neighbourhood([(1, 2)], total_window_bytes=200_000)
+    nodes.want(1, (TOPIC, other, lonely))
+    nodes.want(2, (TOPIC, other))
+    nodes.drops = lambda sender, to, message: type(message) is Announce
+    nodes.publish(1, bytes(40_000))
+    nodes.publish(1, bytes(40_000), other)
+    nodes.publish(1, b"", other)
+    nodes.run(100)
+    assert nodes.parts[1].room(TOPIC, nodes.now) == nodes.parts[1].room(other, nodes.now) < 20_000
+    nodes.drops = lambda sender, to, message: False
+    nodes.run(1000)
+    assert nodes.parts[1].room(TOPIC, nodes.now) == PLENTY
+    for _ in range(3):
+        nodes.publish(1, bytes(40_000), lonely)
+    nodes.publish(1, b"")
+    assert nodes.parts[1].room(TOPIC, nodes.now) > 90_000
+
+
+def test_what_no_neighbour_has_counts_as_long_as_one_may_come() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.unlink(1, 2)
+    nodes.publish(1)
+    assert nodes.parts[1].unheld(frozenset()) == 0
+    assert nodes.parts[1].unheld({TOPIC}) == 1, "a repair may bring one"
+    nodes.waiting.add(1)
+    nodes.refresh()
+    assert nodes.parts[1].unheld(frozenset()) == 1, "it is to be linked"
+    nodes.waiting.clear()
+    nodes.link(1, 2)
+    nodes.run(1000)
+    assert nodes.parts[1].unheld({TOPIC}) == 0
 
 
 def test_a_link_that_is_behind_gets_nothing_and_catches_up_in_batches() -> None:

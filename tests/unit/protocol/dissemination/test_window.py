@@ -10,7 +10,14 @@ import pytest
 from omen.net.settings import LIVE
 from omen.protocol.config import Dissemination
 from omen.protocol.dissemination.window import OVERHEAD
-from omen.protocol.messages.publications import Announce, Publication, RetransmissionRequest
+from omen.protocol.events import Deliver, Gap
+from omen.protocol.messages.publications import (
+    Announce,
+    Publication,
+    RetransmissionRequest,
+    make_publication,
+    stream_key,
+)
 from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
 
 SECOND = 1000
@@ -197,6 +204,22 @@ def test_what_waits_behind_a_hole_is_bounded_in_bytes() -> None:
         nodes.publish(1, bytes(100))
     nodes.run(10)
     assert nodes.sequences(2, 1) == [1, -2, *range(3, 62)]
+
+
+def test_what_comes_just_now_is_delivered_before_the_gap_it_makes_necessary() -> None:
+    """World 445: what fills the front of a hole takes the room of what waits behind it, and ends the hole."""
+    nodes = Neighbourhood([(1, 2)], total_window_bytes=100 * (OVERHEAD + 129))
+    key = stream_key(TOPIC, 1, 1)
+    part = nodes.parts[2]
+    told: list[object] = []
+    for sequence, size in [(1, 0), *((ahead, 100) for ahead in range(10, 100)), (2, 10_000)]:
+        told += part.receive(1, make_publication(key, sequence, bytes(size), sequence == 1), sequence)
+    given = [
+        (output.sequence, output.sequence) if isinstance(output, Deliver) else (-output.first, -output.last)
+        for output in told
+        if isinstance(output, Deliver | Gap)
+    ]
+    assert given == [(1, 1), (2, 2), (-3, -9), *((ahead, ahead) for ahead in range(10, 100))]
 
 
 def test_one_publication_is_kept_however_large() -> None:
