@@ -24,6 +24,9 @@ example:
   omen node --config node.toml
 
 SIGTERM or Ctrl-C: leave in good order; twice, or SIGQUIT: stop at once. SIGHUP: read keys and access rules again.
+
+exit codes: 0 done, 1 a recording differs, or neighbours did not hold all that this node had accepted when it left, 2
+bad input
 """
 PUB_EPILOG = """\
 example:
@@ -124,6 +127,7 @@ def run_node(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.replay:
         return _replay(arguments)
+    from omen.net.errors import NotHeld
     from omen.net.running import prepare_node, run_node
 
     config = prepare_node(arguments.config, arguments.log_level or "")
@@ -135,7 +139,11 @@ def run_node(arguments: argparse.Namespace) -> int:
             print_facts([("name", broker.name), ("address", broker.address), ("http", broker.http_address or None)])
         sys.stdout.flush()
 
-    run_node(config, when_up, settings=arguments.config)
+    try:
+        run_node(config, when_up, settings=arguments.config)
+    except NotHeld as error:
+        say(str(error))
+        return 1
     return 0
 
 

@@ -49,9 +49,9 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--worlds",
         choices=DRAWS,
-        help="within: up to L events at a time, audit off; beyond: more than that at once, audit on; busy: thousands of "
-        "publications per second; refusing: as within, with failure detectors and hosts that refuse for processes that "
-        "ended; plain: a network that neither pauses nor suspects (within)",
+        help="within: up to L events at a time, audit off; beyond: more than that at once, audit on; busy: "
+        "thousands of publications per second; refusing: as within, with failure detectors and hosts that refuse for "
+        "processes that ended; plain: a network that neither pauses nor suspects (within)",
     )
     group.add_argument(
         "--without", metavar="REMEDY", action="append", choices=REMEDIES, help="switch a remedy off, to see"

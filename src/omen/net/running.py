@@ -7,13 +7,14 @@ import gc
 import signal
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from omen.errors import OmenError
-from omen.net.broker import Broker, Origin
+from omen.net.broker import Broker, NotHeld, Origin
 from omen.net.event_loop import run
 from omen.net.inbox import Gap, Message
 from omen.net.observe.logs import Log, write_log
@@ -80,7 +81,10 @@ async def _until_stopped(
     while_running: Callable[[Broker, asyncio.Event], Awaitable[None]],
     settings: str = "",
 ) -> None:
-    """A broker from its start to its leaving; `while_running` may set the event to end it."""
+    """A broker from its start to its leaving; `while_running` may set the event to end it.
+
+    NotHeld: it has left, and neighbours do not hold all that it had accepted.
+    """
     stop, abandon = asyncio.Event(), asyncio.Event()
     stop_on_signals(stop, abandon)
     broker = Broker(config, origin)
@@ -99,13 +103,24 @@ async def _until_stopped(
         if work.done():
             await work
             await stop.wait()
+    except BaseException:
+        with suppress(NotHeld):
+            await _leave(broker, abandon)
+        raise
+    else:
+        await _leave(broker, abandon)
     finally:
-        leaving = asyncio.ensure_future(broker.stop())
-        await _first(leaving, abandon)
-        if not leaving.done():
-            leaving.cancel()
-            await broker.abandon()
         work.cancel()
+
+
+async def _leave(broker: Broker, abandon: asyncio.Event) -> None:
+    leaving = asyncio.ensure_future(broker.stop())
+    await _first(leaving, abandon)
+    if not leaving.done():
+        leaving.cancel()
+        await broker.abandon()
+    else:
+        await leaving
 
 
 async def _first(task: asyncio.Future[Any], event: asyncio.Event) -> None:
@@ -166,13 +181,18 @@ def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], pati
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         may_listen = not config.access or Access(config.access, config.name).may_subscribe(config.name, topic)
-        async with Broker(replace(config, topics=(topic,) if may_listen else ())) as broker:
-            if not may_listen:
-                await broker.carry(topic)
-            sequences = [await broker.publish(topic, payload) for payload in payloads]
-            wanted = broker.has_neighbours(topic)
-            held = not sequences or (wanted and await broker.wait_held(topic, sequences[-1], patience_s))
-            return Published(sequences, wanted, held)
+        topics = (topic,) if may_listen else ()
+        published = Published([], False, False)
+        with suppress(NotHeld):  # what became of them is said by what is returned
+            async with Broker(replace(config, topics=topics)) as broker:
+                if not may_listen:
+                    await broker.carry(topic)
+                sequences = [await broker.publish(topic, payload) for payload in payloads]
+                wanted = broker.has_neighbours(topic)
+                published = Published(sequences, wanted, False)
+                held = not sequences or (wanted and await broker.wait_held(topic, sequences[-1], patience_s))
+                published = Published(sequences, wanted, held)
+        return published
 
     try:
         return run(publish())

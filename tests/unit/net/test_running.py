@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from omen.cli.main import main
+from omen.net.broker import Broker, NotHeld
 from omen.net.observe.logs import LOGGER
-from omen.net.running import prepare_node
+from omen.net.running import prepare_node, run_node
+from omen.net.settings import NodeConfig
 
 
 def test_a_deprecated_setting_stands_in_the_log_of_the_node(
@@ -21,3 +26,29 @@ def test_a_deprecated_setting_stands_in_the_log_of_the_node(
     path.write_text("name = 'n1'\n[protocol]\nmend_rho = 7.5\n")
     assert prepare_node(str(path)).protocol.repair_rho == 7.5
     assert 'warning n1: deprecated what="the setting protocol.mend_rho' in capsys.readouterr().err
+
+
+async def leave_badly(broker: Broker) -> None:
+    """As a broker does whose neighbours hold nothing."""
+    await broker.abandon()
+    raise NotHeld("node 'n1' has left: neighbours do not hold 3 of its publications")
+
+
+def test_a_signal_ends_a_node_with_what_its_neighbours_do_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Broker, "stop", leave_badly)
+    with pytest.raises(NotHeld, match="do not hold 3"):
+        run_node(NodeConfig(name="n1"), lambda broker: os.kill(os.getpid(), signal.SIGTERM))
+
+
+def test_the_command_says_how_many_publications_are_not_held_and_ends_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise NotHeld("node 'n1' has left: neighbours do not hold 3 of its publications")
+
+    path = tmp_path / "node.toml"
+    path.write_text("name = 'n1'\n")
+    monkeypatch.setattr("omen.net.running.prepare_node", lambda *_: NodeConfig(name="n1"))
+    monkeypatch.setattr("omen.net.running.run_node", run)
+    assert main(["node", "--config", str(path)]) == 1
+    assert capsys.readouterr().err == "node 'n1' has left: neighbours do not hold 3 of its publications\n"

@@ -389,7 +389,9 @@ class Windows:
         """Neighbours have all up to there."""
         kept = (own.recent.get(sequence) for sequence in range(max(own.held + 1, own.first), upto + 1))
         own.held = upto
-        self.note_unheld(own, -sum(len(publication.frame) + OVERHEAD for publication in kept if publication is not None))
+        self.note_unheld(
+            own, -sum(len(publication.frame) + OVERHEAD for publication in kept if publication is not None)
+        )
 
     def touch(self, stream: Stream) -> None:
         if self.note_change(stream):

@@ -13,7 +13,6 @@ from omen.protocol.messages.overlay import Descriptor, Digest, EventId, Ref, Rep
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.views import Views
 
-
 ADDS_AT_MOST = 8
 """Requests to be linked in more topics that are under way; what is wanted beyond them goes together in the next. A node
 that publishes on thousands of topics, one after the other, would otherwise ask for as many repairs."""

@@ -222,6 +222,19 @@ def test_what_comes_just_now_is_delivered_before_the_gap_it_makes_necessary() ->
     assert given == [(1, 1), (2, 2), (-3, -9), *((ahead, ahead) for ahead in range(10, 100))]
 
 
+def test_what_a_node_met_in_the_middle_is_not_told_on_as_its_beginning() -> None:
+    """World 81: its window had no room before it heard where the stream begins, and others began where it did."""
+    nodes = Neighbourhood([(1, 2), (3, 4)], total_window_bytes=5 * (OVERHEAD + 129))
+    nodes.links = {frozenset({3, 4}), frozenset({2, 5})}
+    nodes.add(5)
+    for sequence in range(16, 31):
+        nodes.parts[2].receive(5, make_publication(stream_key(TOPIC, 1, 1), sequence, bytes(100), False), nodes.now)
+    nodes.link(2, 3)
+    nodes.run(10 * SECOND)
+    first = nodes.given[3][0]
+    assert isinstance(first, Gap) and first.first == 1
+
+
 def test_one_publication_is_kept_however_large() -> None:
     nodes = Neighbourhood([(1, 2)], total_window_bytes=100)
     publish_many(nodes, 1, 3, bytes(1000))
