@@ -198,6 +198,27 @@ class NodeStatus(msgspec.Struct, frozen=True):
         return any(event.kind == EventKind.JOIN for event in self.repairs.requests)
 
 
+class NodeSizes(NamedTuple):
+    """How much a node keeps, as numbers alone. What comes after `path_probes` is work that is still open."""
+
+    backup_sets: int
+    sample: int
+    ring: int
+    handled: int
+    known: int
+    seen_digests: int
+    path_probes: int
+    queued: int
+    standby: int
+    pending: int
+    loss_reports: int
+    requests: int
+    lookups: int
+    proposals: int
+    half_made_links: int
+    links_on_trial: int
+
+
 def links_status(parts: Parts) -> dict[NodeId, LinkStatus]:
     return {node: LinkStatus(link.ref, link.state) for node, link in parts.links.links.items()}
 
@@ -238,7 +259,7 @@ def _repairs_status(parts: Parts) -> RepairsStatus:
     )
 
 
-def _backup_sets_status(parts: Parts) -> dict[NodeId, BackupSetStatus]:
+def backup_sets_status(parts: Parts) -> dict[NodeId, BackupSetStatus]:
     views = parts.views
     return {
         node: BackupSetStatus(shadow.topics, tuple(shadow.backups), frozenset(shadow.lacking), views.is_ready(node))
@@ -258,7 +279,7 @@ def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus
         links=links_status(parts),
         membership=_membership_status(parts),
         repairs=_repairs_status(parts),
-        backup_sets=_backup_sets_status(parts),
+        backup_sets=backup_sets_status(parts),
         split_topics=parts.audit.rendezvous.count_split(),
         led_topics=frozenset(parts.audit.labels.led()),
         labels=MappingProxyType(parts.audit.labels.labels),
