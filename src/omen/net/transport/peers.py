@@ -13,7 +13,6 @@ from omen.net.observe.logs import Log
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import Hello, Reason, Refused
 from omen.net.security.rate_limits import REMEMBERED
-from omen.net.transport.accepting import InboundConnection
 from omen.net.transport.connection import Connection
 from omen.net.transport.dialler import Dialler
 from omen.net.transport.peer import FrameParts, Peer, PeerListener
@@ -55,9 +54,9 @@ class Peers:
             self._hello = hello
         return self._hello
 
-    def accept(self) -> InboundConnection:
-        """For a server: the protocol of a connection that comes in."""
-        return InboundConnection(self.admission, Connection(self))
+    def accept(self) -> Connection:
+        """For an acceptor: the protocol of a connection that comes in."""
+        return Connection(self)
 
     def send(
         self, node: NodeId, address: str, parts: FrameParts, size: int, urgent: bool, asker: NodeId | None = None
