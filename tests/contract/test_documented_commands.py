@@ -47,10 +47,13 @@ BEFORE = {"omen replay --workload r --overlay r": "omen churn random --workload 
 """What a page leaves to its reader: here, from where `more.parquet` comes."""
 
 LIVE = "tests/network/test_commands.py"
+MQTT = "tests/network/test_mqtt.py"
 REPRODUCED = "tests/unit/report/test_reproduce.py"
 CLUSTER = f"{LIVE}::test_a_cluster_is_brought_up_killed_brought_back_and_ended"
 ELSEWHERE = {
     "omen node --config": (f"{LIVE}::test_a_node_leaves_in_good_order_on_sigterm_and_logs_json", "runs until stopped"),
+    "omen node --mqtt": (f"{MQTT}::test_a_node_serves_mqtt_by_one_command", "runs until stopped"),
+    "omen keys user": ("tests/unit/net/mqtt/test_users.py::test_the_command_adds_and_changes_users", "asks"),
     "omen sub prices": (f"{LIVE}::test_what_is_published_by_one_command_is_printed_by_another", "needs a node"),
     "omen pub prices": (f"{LIVE}::test_what_is_published_by_one_command_is_printed_by_another", "needs a node"),
     "omen cluster up": (CLUSTER, "six nodes there instead of twenty"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from omen.cli.arguments import add_json, at_least
@@ -15,6 +16,7 @@ example:
   omen keys node n1 n2 n3 'client-*' --cluster shop
   omen keys secret
   omen keys show keys/n1.pem
+  omen keys user ann --out keys/users
 
 Keep keys/ca.key away from the nodes: its owner decides who is a member.
 """
@@ -32,6 +34,7 @@ def add_parser(commands: Any) -> None:
     _add_node(actions)
     _add_secret(actions)
     _add_show(actions)
+    _add_user(actions)
 
 
 def _add_ca(actions: Any) -> None:
@@ -72,6 +75,17 @@ def _add_show(actions: Any) -> None:
     action.set_defaults(handler=show)
 
 
+def _add_user(actions: Any) -> None:
+    text = "add a user of MQTT, or change its password"
+    about = f"{text.capitalize()}. The password is asked for, or read from standard input; only its hash is kept."
+    example = "example:\n  omen keys user ann --out keys/users\n"
+    action = actions.add_parser("user", help=text, description=about, epilog=example)
+    action.add_argument("name", metavar="NAME")
+    action.add_argument("--out", metavar="FILE", default=f"{FOLDER}/users", help=f"the file ({FOLDER}/users)")
+    add_json(action)
+    action.set_defaults(handler=add_user)
+
+
 def _add_common(action: argparse.ArgumentParser, days: int) -> None:
     action.add_argument("--cluster", metavar="NAME", default="omen", help="the cluster's name (omen)")
     action.add_argument("--days", metavar="N", type=at_least(1), default=days, help=f"how long they are good ({days})")
@@ -106,6 +120,20 @@ def make_secret(arguments: argparse.Namespace) -> int:
     from omen.net.security.key_files import make_secret
 
     _tell(arguments, {"secret": str(make_secret(arguments.out))})
+    return 0
+
+
+def add_user(arguments: argparse.Namespace) -> int:
+    from omen.net.mqtt.users import write_user
+
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        password = getpass(f"password of {arguments.name}: ")
+    else:
+        password = sys.stdin.readline().rstrip("\n")
+    write_user(arguments.out, arguments.name, password)
+    _tell(arguments, {"user": arguments.name, "file": arguments.out})
     return 0
 
 

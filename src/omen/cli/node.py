@@ -22,6 +22,7 @@ NODE_EPILOG = """\
 example:
   omen node --example > node.toml
   omen node --config node.toml
+  omen node --mqtt 1883
 
 SIGTERM or Ctrl-C: leave in good order; twice, or SIGQUIT: stop at once. SIGHUP: read keys and access rules again.
 
@@ -54,13 +55,14 @@ def _add_node(commands: Any) -> None:
         description="Run a node of a live cluster, over TCP, until a signal ends it.",
         epilog=NODE_EPILOG,
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--config", metavar="FILE", help="the node's settings, as TOML")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--config", metavar="FILE", help="the node's settings, as TOML (not needed with --mqtt)")
     what.add_argument("--example", action="store_true", help="print a settings file with every setting explained")
     what.add_argument("--replay", metavar="FILE", help="tell a fresh node what a recording holds; 1 if it differs")
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), help="the least level written (as in the file)"
     )
+    parser.add_argument("--mqtt", metavar="[HOST:]PORT", help="serve MQTT clients there (host: 127.0.0.1)")
     add_json(parser)
     parser.set_defaults(handler=run_node)
 
@@ -127,20 +129,29 @@ def run_node(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.replay:
         return _replay(arguments)
+    from dataclasses import replace
+
     from omen.net.errors import NotHeld
     from omen.net.running import prepare_node, run_node
 
-    config = prepare_node(arguments.config, arguments.log_level or "")
+    if not arguments.config and not arguments.mqtt:
+        raise InvalidInput("which node? --config FILE, or --mqtt PORT for one with default settings")
+    config = prepare_node(arguments.config or "", arguments.log_level or "")
+    if arguments.mqtt:
+        address = arguments.mqtt if ":" in arguments.mqtt else f"127.0.0.1:{arguments.mqtt}"
+        config = replace(config, mqtt=address)
 
     def when_up(broker: Broker) -> None:
+        facts = {"name": broker.name, "address": broker.address, "http": broker.http_address}
+        mqtt = broker.mqtt_addresses
         if arguments.json:
-            print_json({"name": broker.name, "address": broker.address, "http": broker.http_address})
+            print_json({**facts, "mqtt": mqtt} if mqtt else facts)
         else:
-            print_facts([("name", broker.name), ("address", broker.address), ("http", broker.http_address or None)])
+            print_facts([(name, value or None) for name, value in {**facts, "mqtt": ", ".join(mqtt)}.items()])
         sys.stdout.flush()
 
     try:
-        run_node(config, when_up, settings=arguments.config)
+        run_node(config, when_up, settings=arguments.config or "")
     except NotHeld as error:
         say(str(error))
         return 1

@@ -19,7 +19,7 @@ from omen.net.descriptors import make_room
 from omen.net.driver import Driver, ForApplication
 from omen.net.engine import load_engine, load_soon
 from omen.net.errors import NotHeld, NotJoined, Stopped
-from omen.net.flow import Stalled, fields_of, stalled_streams, wait_for_room, wait_until_held
+from omen.net.flow import Stalled, block_of, fields_of, stalled_streams, wait_for_room, wait_until_held
 from omen.net.former_names import FormerNames
 from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message
 from omen.net.joining import POLL_S, find_contacts
@@ -36,6 +36,7 @@ from omen.net.transport.accepting import Acceptor, listen_on
 from omen.protocol import events
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.base import EventKind, Ref
+from omen.protocol.messages.publications import Fields
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
@@ -67,6 +68,7 @@ class Broker(FormerNames):
         self.node = place_of(self.name)
         self.address = ""
         self.http_address = ""
+        self.mqtt_addresses: list[str] = []
         self.driver: Driver | None = None
         self.inbox = Inbox(self.config.limits)
         self.names: dict[int, str] = {}
@@ -359,15 +361,21 @@ class Broker(FormerNames):
             driver.feed(events.Subscribe((), tuple(keys)))
 
     async def publish(
-        self, topic: str, payload: bytes | bytearray | memoryview, headers: Mapping[str, str] | None = None
+        self,
+        topic: str,
+        payload: bytes | bytearray | memoryview,
+        headers: Mapping[str, str] | None = None,
+        *,
+        fields: Fields | None = None,
     ) -> int:
         """Publish to all subscribers of the topic; the sequence among this node's publications on it.
 
         Backpressure: waits for nodes that do not keep up, `publish_patience_s` at most. A link that does not catch up
         makes its peer a slow consumer: it gets what it missed when it reads again, as far as windows still keep it, and
-        a `Gap` for the rest. `headers` go along; nodes of version 0.1 do not pass them on. When it returns the
-        publication is accepted: this node keeps it in its window, and `wait_held` tells when neighbours hold it,
-        `slow_consumers` apart. InvalidInput: it is too large, or not bytes. Denied: the access rules forbid it.
+        a `Gap` for the rest. `headers` go along, or `fields`, which hold more than them (expiry, reply-to, content
+        type); nodes of version 0.1 do not pass them on. When it returns the publication is accepted: this node keeps it
+        in its window, and `wait_held` tells when neighbours hold it, `slow_consumers` apart. InvalidInput: it is too
+        large, or not bytes. Denied: the access rules forbid it.
         """
         driver = self._running()
         if self._is_draining:
@@ -375,7 +383,7 @@ class Broker(FormerNames):
         if not isinstance(payload, bytes | bytearray | memoryview):
             raise InvalidInput(f"a payload must be bytes, not {type(payload).__name__}")
         self.admission.access.check_publish(topic)
-        fields = fields_of(headers)
+        block = fields_of(headers) if fields is None else block_of(fields)
         content, limit = bytes(payload), self.config.limits.payload_bytes
         if len(content) > limit:
             raise InvalidInput(f"a publication of {len(content)} bytes on {topic!r}: at most {limit} are taken")
@@ -390,7 +398,7 @@ class Broker(FormerNames):
         if self._since_yield >= UNFLUSHED:
             self._since_yield = 0
             await asyncio.sleep(0)
-        sequence = self._running().publish(key, content, self.latency.stamp(fields))
+        sequence = self._running().publish(key, content, self.latency.stamp(block))
         self.published += 1
         return sequence
 
@@ -414,6 +422,19 @@ class Broker(FormerNames):
         except TimeoutError:
             return False
         return True
+
+    def held(self, topic: str) -> int:
+        """Up to which sequence the neighbours on a topic hold what this node published on it."""
+        return self._held.get(self._key(topic), 0)
+
+    def wants(self, topic: str) -> bool:
+        """Whether this node has subscribed to a topic."""
+        return self._key(topic) in self.subscribed_keys
+
+    def is_linking(self, topic: str) -> bool:
+        """Whether this node still waits to be linked to the subscribers of a topic."""
+        key = self._key(topic)
+        return any(key in asked.added for asked in self._running().status().repairs.requests.values())
 
     def has_neighbours(self, topic: str) -> bool:
         """Whether a neighbour wants this topic too."""

@@ -56,10 +56,15 @@ def fields_of(headers: Mapping[str, str] | None) -> bytes:
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidInput(f"headers must be text, not {name!r}: {value!r}")
-    fields = write_fields(Fields(headers=dict(headers)))
-    if len(fields) > FIELDS_BYTES_AT_MOST:
-        raise InvalidInput(f"headers of {len(fields)} bytes: at most {FIELDS_BYTES_AT_MOST} are taken")
-    return fields
+    return block_of(Fields(headers=dict(headers)))
+
+
+def block_of(fields: Fields) -> bytes:
+    """The block of these fields. InvalidInput: they are too much."""
+    block = write_fields(fields)
+    if len(block) > FIELDS_BYTES_AT_MOST:
+        raise InvalidInput(f"headers of {len(block)} bytes: at most {FIELDS_BYTES_AT_MOST} are taken")
+    return block
 
 
 async def wait_for_room(driver: Driver, key: int, size: int, patience_s: float) -> None:

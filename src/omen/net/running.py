@@ -9,18 +9,23 @@ import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from omen.errors import OmenError
+from omen.errors import MissingDependency, OmenError
 from omen.net.broker import Broker, NotHeld, Origin
 from omen.net.event_loop import run
 from omen.net.inbox import Gap, Message
 from omen.net.observe.logs import Log, write_log
 from omen.net.security.access import Access
-from omen.net.settings import NodeConfig, read_node_config
+from omen.net.settings import LIVE, NodeConfig, read_node_config
+from omen.protocol.events import MILLISECOND
 
+if TYPE_CHECKING:
+    from omen.net.mqtt.listener import FrontDoor
+
+PROMPT = 20 * MILLISECOND
 LOADED_S = 10.0  # by then all code is loaded: it lives as long as the node, and collections need not look at it
 Consumer = Callable[[Message | Gap], bool]
 """Takes what arrives; whether it has had enough."""
@@ -33,7 +38,7 @@ def prepare_node(path: str, log_level: str = "") -> NodeConfig:
     """
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", DeprecationWarning)
-        config = read_node_config(path)
+        config = read_node_config(path) if path else NodeConfig()
     write_log(config.log, level=log_level or config.log_level)
     for warning in found:
         Log(config.name).warning("deprecated", what=str(warning.message))
@@ -80,6 +85,7 @@ async def _until_stopped(
     origin: Origin | None,
     while_running: Callable[[Broker, asyncio.Event], Awaitable[None]],
     settings: str = "",
+    before_leaving: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """A broker from its start to its leaving; `while_running` may set the event to end it.
 
@@ -103,6 +109,8 @@ async def _until_stopped(
         if work.done():
             await work
             await stop.wait()
+        if before_leaving is not None:
+            await before_leaving()
     except BaseException:
         with suppress(NotHeld):
             await _leave(broker, abandon)
@@ -130,6 +138,24 @@ async def _first(task: asyncio.Future[Any], event: asyncio.Event) -> None:
     waiter.cancel()
 
 
+async def open_front_door(broker: Broker) -> FrontDoor:
+    """Listen for MQTT clients. MissingDependency: the codec is not installed."""
+    try:
+        from omen.net.mqtt.opening import open_front_door
+    except ImportError:
+        raise MissingDependency("MQTT needs the package mqtt5: pip install 'omen-overlay[mqtt]'") from None
+    return await open_front_door(broker)
+
+
+def with_prompt_acknowledgements(config: NodeConfig) -> NodeConfig:
+    """A client waits for its PUBACK until neighbours have said that they hold its message: they say so more often."""
+    dissemination = config.protocol.dissemination
+    if dissemination.announce_period != LIVE.dissemination.announce_period:
+        return config
+    prompt = replace(dissemination, announce_period=PROMPT)
+    return replace(config, protocol=replace(config.protocol, dissemination=prompt))
+
+
 def run_node(
     config: NodeConfig,
     when_up: Callable[[Broker], None],
@@ -138,15 +164,27 @@ def run_node(
     settings: str = "",
 ) -> None:
     """Be a node until a signal comes; what arrives goes to `consume`, or nowhere. `settings`: the file of `config`."""
+    front: list[FrontDoor] = []
+    if config.mqtt or config.mqtts:
+        config = with_prompt_acknowledgements(config)
 
     async def take(broker: Broker, stop: asyncio.Event) -> None:
+        consume_all = consume
+        if config.mqtt or config.mqtts:
+            door = await open_front_door(broker)
+            front.append(door)
+            consume_all = door.consume
         when_up(broker)
         async for item in broker.messages():
-            if consume is not None and consume(item):
+            if consume_all is not None and consume_all(item):
                 break
         stop.set()
 
-    run(_until_stopped(config, origin, take, settings))
+    async def shut() -> None:
+        for door in front:
+            await door.close()
+
+    run(_until_stopped(config, origin, take, settings, shut))
 
 
 def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Consumer) -> None:

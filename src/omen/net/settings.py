@@ -168,6 +168,14 @@ class NodeConfig:
     """Subscribed to from the beginning."""
     http: str = ""
     """Where /metrics, /healthz and /topology are served. Empty: nowhere."""
+    mqtt: str = ""
+    """Where MQTT clients connect to. Empty: nowhere."""
+    mqtts: str = ""
+    """The same over TLS, with the certificate of `security`."""
+    mqtt_users: str = ""
+    """A file with the users of MQTT (`omen keys user`). Empty: no passwords, which is refused beyond loopback."""
+    mqtt_anonymous: bool = False
+    """Whether clients without a user name may connect from beyond this machine."""
     state: str = ""
     """A folder for what must outlive the process: its last incarnation. Empty: the clock gives incarnations."""
     record: str = ""
@@ -189,7 +197,8 @@ class NodeConfig:
             made_up = f"{os.getpid()}-{os.urandom(4).hex()}"
             object.__setattr__(self, "name", (self.name or "node-*").replace("*", made_up))
         check_name(self.name)
-        for what, address in (("listen", self.listen), ("advertise", self.advertise), ("http", self.http)):
+        for what in ("listen", "advertise", "http", "mqtt", "mqtts"):
+            address = getattr(self, what)
             if address or what == "listen":
                 split_address(address, what)
         for address in self.join:

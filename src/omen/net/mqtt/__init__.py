@@ -1,0 +1,8 @@
+"""The front door: MQTT clients connect to any node, and an MQTT topic is a topic of the overlay.
+
+Who is where: `topics` knows names and filters, `codec` the packets of MQTT 5 and 3.1.1, `session` what a client is
+owed, `wishes` which topics the node carries for its clients. `door` is the state machine of a whole node, without a
+socket or a clock: packets and times go in, `outputs` come out; `deliveries` and `publishing` are its halves. `records`
+are what nodes tell each other about topics, retained messages and clients, `listener` has the sockets and the broker
+below, `opening` and `users` say who may come in. Import from here only where the extra `mqtt` is installed.
+"""

@@ -1,0 +1,161 @@
+"""From the overlay to clients: who has subscribed to what, what is retained, what is owed to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mqtt5 import DisconnectReasonCode, PublishPacket
+
+from omen.net.mqtt.codec import encode
+from omen.net.mqtt.outputs import Carry, Client, DoorLimits, GiveUp, Output, Retained, Write
+from omen.net.mqtt.session import ApplicationMessage, Owed, Session, Subscription
+from omen.net.mqtt.topics import FilterTree, has_wildcard, matches
+from omen.net.mqtt.wishes import Change, Wishes
+
+
+class Deliveries:
+    """The half of a door that faces its clients. `_disconnect` is for the other half to say."""
+
+    def __init__(self, limits: DoorLimits) -> None:
+        self.limits = limits
+        self.clients: dict[int, Client] = {}
+        self.sessions: dict[str, Session] = {}
+        self.retained: dict[str, Retained] = {}
+        self.wishes = Wishes(limits.wildcard_matches)
+        self.received = self.sent = self.dropped = 0
+        self._retained_bytes = 0
+        self._online: dict[str, Client] = {}
+        self._tree: FilterTree[tuple[str, str], Subscription] = FilterTree()
+        self._out: list[Output] = []
+
+    def take(self) -> list[Output]:
+        """What is to be done, in this order."""
+        out, self._out = self._out, []
+        return out
+
+    def _send(self, client: Client, packet: Any) -> None:
+        data = encode(packet, client.version)
+        if not data:
+            return
+        if client.packet_bytes is not None and len(data) > client.packet_bytes:
+            self.dropped += 1  # MQTT-3.1.2-25: as if it had been sent
+            if isinstance(packet, PublishPacket) and packet.packet_id is not None and client.session is not None:
+                client.session.on_puback(packet.packet_id)
+                client.session.on_pubrec(packet.packet_id, is_refused=True)
+            return
+        self._out.append(Write(client.number, data))
+
+    def _subscribe(self, session: Session, subscription: Subscription) -> Change:
+        pattern = subscription.pattern
+        is_new = pattern not in session.subscriptions
+        session.subscriptions[pattern] = subscription
+        self._tree.add(pattern, (session.client_id, pattern), subscription)
+        return self.wishes.add(pattern) if is_new and not pattern.startswith("$") else Change()
+
+    def _unsubscribe(self, session: Session, pattern: str) -> bool:
+        if session.subscriptions.pop(pattern, None) is None:
+            return False
+        self._tree.remove(pattern, (session.client_id, pattern))
+        if not pattern.startswith("$"):
+            self._act_on(self.wishes.remove(pattern))
+        return True
+
+    def _act_on(self, change: Change, token: int = 0) -> bool:
+        """Ask for the topics of a change; whether the token is under way with it."""
+        if change.end:
+            self._out.append(GiveUp(change.end))
+        if change.fresh:
+            self._out.append(Carry(0, change.fresh, replay=True))
+        if change.begin or token:
+            self._out.append(Carry(token, change.begin))
+        return bool(change.begin)
+
+    def learn_topics(self, names: list[str], fresh: bool) -> None:
+        """Topics that clients of other nodes publish on."""
+        self._act_on(self.wishes.learn([name for name in names if not name.startswith("$")], fresh))
+
+    def deliver(self, message: ApplicationMessage, now: float) -> None:
+        """A message came over the overlay: to every client with a matching subscription, once (MQTT-3.3.4-2)."""
+        if message.expires_at is not None and message.expires_at <= now:
+            return
+        best: dict[str, list[Subscription]] = {}
+        for (client_id, _), subscription in self._tree.match(message.topic):
+            if not (subscription.no_local and message.client == client_id):
+                best.setdefault(client_id, []).append(subscription)
+        plain: dict[int, bytes] = {}
+        for client_id, subscriptions in best.items():
+            qos = min(message.qos, max(one.qos for one in subscriptions))
+            retain = message.retain and any(one.retain_as_published for one in subscriptions)
+            identifiers = tuple(one.identifier for one in subscriptions if one.identifier is not None)
+            owed = Owed(message, qos, retain, identifiers)
+            client = self._online.get(client_id)
+            if qos:
+                self._owe(self.sessions[client_id], client, owed, now)
+            elif client is not None:
+                self._give(client, owed, plain, now)
+
+    def _give(self, client: Client, owed: Owed, plain: dict[int, bytes], now: float) -> None:
+        """A message with QoS 0: the same bytes for all clients of a version. One that does not read misses it."""
+        if client.is_slow:
+            self.dropped += 1
+            return
+        self.sent += 1
+        if owed.identifiers or owed.retain or client.packet_bytes is not None:
+            self._send(client, owed.packet(now))
+            return
+        data = plain.get(client.version)
+        if data is None:
+            data = plain[client.version] = encode(owed.packet(now), client.version)
+        self._out.append(Write(client.number, data))
+
+    def _owe(self, session: Session, client: Client | None, owed: Owed, now: float) -> None:
+        if not session.put(owed):
+            self.dropped += 1
+            if client is not None:
+                self._disconnect(client, DisconnectReasonCode.QUOTA_EXCEEDED, now)
+            return
+        if client is not None:
+            self._flush(client, now)
+
+    def _flush(self, client: Client, now: float) -> None:
+        if client.session is None or client.is_slow:
+            return
+        for packet in client.session.take(client.receive_max, now):
+            self.sent += 1
+            self._send(client, packet)
+
+    def retain(self, kept: Retained) -> bool:
+        """A node says that this is the retained message of a topic; whether it is the latest."""
+        topic = kept.message.topic
+        former = self.retained.get(topic)
+        if former is not None and former.version >= kept.version:
+            return False
+        size = self._retained_bytes + kept.message.size - (former.message.size if former is not None else 0)
+        if size > self.limits.retained_bytes and kept.message.payload:
+            self.dropped += 1
+            return False
+        self._retained_bytes = size
+        self.retained[topic] = kept
+        return True
+
+    def _send_retained(self, client: Client, subscription: Subscription, now: float) -> None:
+        pattern = subscription.pattern
+        if has_wildcard(pattern):
+            names: Iterable[str] = [name for name in self.retained if matches(pattern, name)]
+        else:
+            names = [pattern] if pattern in self.retained else []
+        identifiers = () if subscription.identifier is None else (subscription.identifier,)
+        for name in sorted(names):
+            message = self.retained[name].message
+            if not message.payload or (message.expires_at is not None and message.expires_at <= now):
+                continue
+            owed = Owed(message, min(message.qos, subscription.qos), True, identifiers)
+            if owed.qos:
+                assert client.session is not None
+                self._owe(client.session, client, owed, now)
+            else:
+                self._give(client, owed, {}, now)
+
+    def _disconnect(self, client: Client, reason: DisconnectReasonCode, now: float, with_will: bool = True) -> None:
+        raise NotImplementedError

@@ -1,0 +1,405 @@
+"""The MQTT server of one node as a state machine: packets, deliveries and times go in, bytes and wishes come out.
+
+One `Door` serves all clients of its node. It has no socket and no clock; what it wants from the world it returns as
+outputs, and hears of their end by a token: a publication is acknowledged to its client when `acknowledged` says that
+other nodes hold it, a subscription when `linked` says that the node is linked in its topics.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from mqtt5 import (
+    ConnAckPacket,
+    ConnAckReasonCode,
+    ConnectPacket,
+    DisconnectPacket,
+    DisconnectReasonCode,
+    PingReqPacket,
+    PingRespPacket,
+    PubAckPacket,
+    PubCompPacket,
+    PublishPacket,
+    PubRecPacket,
+    PubRelPacket,
+    PubRelReasonCode,
+    RetainHandling,
+    SubAckPacket,
+    SubAckReasonCode,
+    SubscribePacket,
+    TopicFilter,
+    UnsubAckPacket,
+    UnsubAckReasonCode,
+    UnsubscribePacket,
+)
+
+from omen.net.mqtt.codec import LONGEST_EXPIRY, V3, Malformed
+from omen.net.mqtt.outputs import REFUSED, Claim, Client, Close, DoorLimits, HandedSession, Publish, Rights
+from omen.net.mqtt.publishing import Publishing
+from omen.net.mqtt.session import ApplicationMessage, Session, Subscription
+from omen.net.mqtt.topics import OWN, SHARE, has_wildcard, is_valid_filter
+from omen.net.mqtt.wishes import Change
+from omen.net.names import TOPIC_BYTES
+
+LATE = 1.5
+"""A client that was silent for so many of its keep-alive intervals is gone (MQTT-3.1.2-22)."""
+
+
+class Door(Publishing):
+    """All clients of a node. Each input is a method; what follows from it is in `take`."""
+
+    def __init__(self, limits: DoorLimits, rights: Rights) -> None:
+        super().__init__(limits, rights)
+        self._wills: dict[str, tuple[float, ApplicationMessage]] = {}
+        self._handlers: dict[type, Callable[[Client, Any, float], None]] = {
+            PublishPacket: self._on_publish,
+            PubAckPacket: self._on_puback,
+            PubRecPacket: self._on_pubrec,
+            PubRelPacket: self._on_pubrel,
+            PubCompPacket: self._on_pubcomp,
+            SubscribePacket: self._on_subscribe,
+            UnsubscribePacket: self._on_unsubscribe,
+            PingReqPacket: lambda client, packet, now: self._send(client, PingRespPacket()),
+            DisconnectPacket: self._on_disconnect,
+        }
+
+    # Connections
+
+    def open(self, number: int, now: float) -> None:
+        self.clients[number] = Client(number, now)
+
+    def receive(self, number: int, packet: Any, version: int, now: float) -> None:
+        """A packet came. What comes while a session is being fetched waits for it."""
+        client = self.clients.get(number)
+        if client is None:
+            return
+        client.heard_at, client.version = now, version
+        if isinstance(packet, ConnectPacket):
+            if client.connect is not None:
+                self._disconnect(client, DisconnectReasonCode.PROTOCOL_ERROR, now)
+            else:
+                client.connect = packet
+                self._on_connect(client, packet, now)
+            return
+        if client.session is None and client.connect is not None:
+            client.waiting.append(packet)
+            return
+        handle = self._handlers.get(type(packet))
+        if client.session is None or handle is None:
+            self._disconnect(client, DisconnectReasonCode.PROTOCOL_ERROR, now)
+            return
+        handle(client, packet, now)
+
+    def refuse(self, number: int, error: Malformed, version: int, now: float) -> None:
+        """What came cannot be read."""
+        client = self.clients.get(number)
+        if client is None:
+            return
+        client.version = version or V3
+        if client.session is None:
+            code = ConnAckReasonCode.UNSUPPORTED_PROTOCOL_VERSION if not version else ConnAckReasonCode.MALFORMED_PACKET
+            self._send(client, ConnAckPacket(reason_code=code))
+            self._drop(client, now, with_will=False)
+        else:
+            self._disconnect(client, error.reason, now)
+
+    def lost(self, number: int, now: float) -> None:
+        """The connection is gone, without a word of goodbye."""
+        client = self.clients.get(number)
+        if client is not None:
+            self._drop(client, now)
+
+    def pause(self, number: int, is_slow: bool, now: float) -> None:
+        """The client does not read what it is sent, or reads again."""
+        client = self.clients.get(number)
+        if client is not None:
+            client.is_slow = is_slow
+            if not is_slow:
+                self._flush(client, now)
+
+    def _disconnect(self, client: Client, reason: DisconnectReasonCode, now: float, with_will: bool = True) -> None:
+        if client.is_accepted:
+            self._send(client, DisconnectPacket(reason_code=reason))
+        self._drop(client, now, with_will)
+
+    def _drop(self, client: Client, now: float, with_will: bool = True) -> None:
+        """The connection ends: its will is published, its session goes on until it expires."""
+        del self.clients[client.number]
+        self._out.append(Close(client.number))
+        session = client.session
+        if session is None or self._online.get(client.id) is not client:
+            return
+        del self._online[client.id]
+        if client.will is not None and with_will:
+            delay = min(client.will_delay, session.expiry)
+            if delay:
+                self._wills[client.id] = (now + delay, client.will)
+            else:
+                self._publish_will(client.will)
+        if session.expiry:
+            is_endless = session.expiry == LONGEST_EXPIRY and self.limits.session_expiry_s == LONGEST_EXPIRY
+            session.ends_at = None if is_endless else now + min(session.expiry, self.limits.session_expiry_s)
+        else:
+            self._end_session(session)
+
+    def _publish_will(self, will: ApplicationMessage) -> None:
+        self._out.append(Publish(0, 0, will))
+
+    def tick(self, now: float) -> None:
+        """Once per second or so: clients that fell silent, sessions that have expired, wills that are due."""
+        for client in list(self.clients.values()):
+            if client.keep_alive and now - client.heard_at > LATE * client.keep_alive:
+                self._disconnect(client, DisconnectReasonCode.KEEP_ALIVE_TIMEOUT, now)
+        for client_id, (due, will) in list(self._wills.items()):
+            if now >= due:
+                del self._wills[client_id]
+                self._publish_will(will)
+        for session in [one for one in self.sessions.values() if one.ends_at is not None and one.ends_at <= now]:
+            self._end_session(session)
+
+    def shut(self, now: float) -> None:
+        """This node leaves: clients are told, and connect elsewhere."""
+        for client in list(self.clients.values()):
+            self._disconnect(client, DisconnectReasonCode.SERVER_SHUTTING_DOWN, now)
+
+    # CONNECT
+
+    def _on_connect(self, client: Client, packet: ConnectPacket, now: float) -> None:
+        client.keep_alive = packet.keep_alive
+        client.receive_max = packet.receive_max
+        client.packet_bytes = packet.max_packet_size
+        code = self._check_connect(client, packet)
+        if code != ConnAckReasonCode.SUCCESS:
+            self._send(client, ConnAckPacket(reason_code=code))
+            self._drop(client, now, with_will=False)
+            return
+        client.id = packet.client_id or f"omen-{os.urandom(8).hex()}"
+        client.user = packet.username or client.id
+        is_held = client.id in self.sessions
+        wants_session = not packet.clean_start and bool(packet.client_id) and not is_held
+        if packet.client_id:
+            token = self._wait(client, self._on_claimed) if wants_session else 0
+            self._out.append(Claim(token, client.id, wants_session))
+        if not wants_session:
+            self._accept(client, None, now)
+
+    def _check_connect(self, client: Client, packet: ConnectPacket) -> ConnAckReasonCode:
+        if not packet.client_id and client.version == V3 and not packet.clean_start:
+            return ConnAckReasonCode.CLIENT_ID_NOT_VALID  # MQTT-3.1.3-8
+        if packet.authentication_method is not None:
+            return ConnAckReasonCode.BAD_AUTHENTICATION_METHOD
+        if "\0" in packet.client_id:
+            return ConnAckReasonCode.CLIENT_ID_NOT_VALID
+        will = packet.will
+        if will is not None and (not self._is_publishable(will.topic)):
+            return ConnAckReasonCode.TOPIC_NAME_INVALID
+        if len(self.sessions) >= self.limits.sessions and packet.client_id not in self.sessions:
+            return ConnAckReasonCode.QUOTA_EXCEEDED
+        code = self.rights.authenticate(packet.client_id, packet.username, packet.password)
+        if code == ConnAckReasonCode.SUCCESS and will is not None:
+            user = packet.username or packet.client_id
+            if not self.rights.may_publish(user, will.topic):
+                return ConnAckReasonCode.NOT_AUTHORIZED
+        return code
+
+    def _on_claimed(self, client: Client | None, _: bool, now: float) -> None:
+        if client is not None:
+            self._accept(client, None, now)
+
+    def claimed(self, token: int, handed: HandedSession | None, now: float) -> None:
+        """What other nodes had of a client that came here."""
+        waiting = self._open_tokens.pop(token, None)
+        client = None if waiting is None else self.clients.get(waiting.connection)
+        if client is not None and client.session is None:
+            self._accept(client, handed, now)
+
+    def _accept(self, client: Client, handed: HandedSession | None, now: float) -> None:
+        """Take the session up or begin one; end the connection that had it (MQTT-3.1.4-3)."""
+        packet = client.connect
+        assert packet is not None
+        former = self._online.pop(client.id, None)
+        if former is not None:
+            former_will, former.will = former.will, None
+            self._disconnect(former, DisconnectReasonCode.SESSION_TAKEN_OVER, now, with_will=False)
+            if former_will is not None:
+                self._publish_will(former_will)
+        self._wills.pop(client.id, None)
+        session = self.sessions.get(client.id)
+        if session is not None and packet.clean_start:
+            self._end_session(session)
+            session = None
+        if session is None and handed is not None and not packet.clean_start:
+            session = self._take_over(handed)
+        is_present = session is not None
+        if session is None:
+            session = self.sessions[client.id] = Session(client.id, 0, self.limits.session)
+        session.expiry, session.ends_at = packet.session_expiry_interval, None
+        client.session, client.is_accepted = session, True
+        client.will, client.will_delay = _will_of(client, now), packet.will.will_delay_interval if packet.will else 0
+        self._online[client.id] = client
+        self._send(client, self._connack(client, packet, is_present))
+        for resent in session.resend(now):
+            self._send(client, resent)
+        self._flush(client, now)
+        waiting, client.waiting = client.waiting, []
+        for later in waiting:
+            self.receive(client.number, later, client.version, now)
+
+    def _connack(self, client: Client, packet: ConnectPacket, is_present: bool) -> ConnAckPacket:
+        longest = self.limits.session_expiry_s
+        return ConnAckPacket(
+            session_present=is_present,
+            assigned_client_id=None if packet.client_id else client.id,
+            session_expiry_interval=longest if packet.session_expiry_interval > longest else None,
+            receive_max=self.limits.receive_max,
+            topic_alias_max=self.limits.topic_aliases,
+            max_packet_size=self.limits.packet_bytes,
+            shared_subscription_available=False,
+        )
+
+    # Sessions
+
+    def _take_over(self, handed: HandedSession) -> Session:
+        session = self.sessions[handed.client_id] = Session(handed.client_id, 0, self.limits.session)
+        for subscription in handed.subscriptions:
+            self._act_on(self._subscribe(session, subscription))
+        for owed in handed.owed:
+            session.put(owed)
+        return session
+
+    def hand_over(self, client_id: str, now: float) -> HandedSession | None:
+        """The client is at another node now: it ends here, and its session goes there."""
+        client = self._online.get(client_id)
+        if client is not None:
+            self._disconnect(client, DisconnectReasonCode.SESSION_TAKEN_OVER, now, with_will=False)
+        session = self.sessions.get(client_id)
+        if session is None:
+            return None
+        owed, _ = session.owed()
+        handed = HandedSession(client_id, tuple(session.subscriptions.values()), tuple(owed))
+        self._end_session(session)
+        return handed
+
+    def _end_session(self, session: Session) -> None:
+        self.sessions.pop(session.client_id, None)
+        for pattern in list(session.subscriptions):
+            self._unsubscribe(session, pattern)
+        will = self._wills.pop(session.client_id, None)
+        if will is not None:
+            self._publish_will(will[1])
+
+    # PUBLISH to clients
+
+    def _on_puback(self, client: Client, packet: PubAckPacket, now: float) -> None:
+        assert client.session is not None
+        client.session.on_puback(packet.packet_id)
+        self._flush(client, now)
+
+    def _on_pubrec(self, client: Client, packet: PubRecPacket, now: float) -> None:
+        assert client.session is not None
+        is_refused = int(packet.reason_code) >= REFUSED
+        known = client.session.on_pubrec(packet.packet_id, is_refused)
+        if not is_refused:
+            code = PubRelReasonCode.SUCCESS if known else PubRelReasonCode.PACKET_ID_NOT_FOUND
+            self._send(client, PubRelPacket(packet.packet_id, reason_code=code))
+        self._flush(client, now)
+
+    def _on_pubcomp(self, client: Client, packet: PubCompPacket, now: float) -> None:
+        assert client.session is not None
+        client.session.on_pubcomp(packet.packet_id)
+        self._flush(client, now)
+
+    # SUBSCRIBE and UNSUBSCRIBE
+
+    def _on_subscribe(self, client: Client, packet: SubscribePacket, now: float) -> None:
+        session = client.session
+        assert session is not None
+        codes: list[SubAckReasonCode] = []
+        change, retained = Change(), []
+        for asked in packet.topic_filters:
+            code = self._check_filter(client, asked.pattern)
+            codes.append(SubAckReasonCode(int(asked.max_qos)) if code is None else code)
+            if code is not None:
+                continue
+            is_new = asked.pattern not in session.subscriptions
+            subscription = _subscription_of(asked, packet.subscription_id)
+            found = self._subscribe(session, subscription)
+            change = Change(begin=change.begin + found.begin)
+            if asked.retain_handling == RetainHandling.SEND_ALWAYS or (
+                is_new and asked.retain_handling == RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS
+            ):
+                retained.append(subscription)
+
+        def finish(there: Client | None, _: bool, now: float) -> None:
+            if there is None:
+                return
+            self._send(there, SubAckPacket(packet.packet_id, codes))
+            for subscription in retained:
+                self._send_retained(there, subscription, now)
+
+        is_wild = any(has_wildcard(asked.pattern) for asked in packet.topic_filters)
+        if change.begin or is_wild:
+            self._act_on(change, self._wait(client, finish))
+        else:
+            finish(client, True, now)
+
+    def _check_filter(self, client: Client, pattern: str) -> SubAckReasonCode | None:
+        assert client.session is not None
+        if pattern.startswith(SHARE):
+            return SubAckReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED
+        if not is_valid_filter(pattern) or pattern.startswith(OWN) or len(pattern.encode()) > TOPIC_BYTES:
+            return SubAckReasonCode.TOPIC_FILTER_INVALID
+        if not self.rights.may_subscribe(client.user, pattern):
+            return SubAckReasonCode.NOT_AUTHORIZED
+        count = len(client.session.subscriptions)
+        if count >= self.limits.subscriptions and pattern not in client.session.subscriptions:
+            return SubAckReasonCode.QUOTA_EXCEEDED
+        return None
+
+    def _on_unsubscribe(self, client: Client, packet: UnsubscribePacket, now: float) -> None:
+        assert client.session is not None
+        codes = [
+            UnsubAckReasonCode.SUCCESS
+            if self._unsubscribe(client.session, pattern)
+            else UnsubAckReasonCode.NO_SUBSCRIPTION_EXISTED
+            for pattern in packet.patterns
+        ]
+        self._send(client, UnsubAckPacket(packet.packet_id, codes))
+
+    # DISCONNECT
+
+    def _on_disconnect(self, client: Client, packet: DisconnectPacket, now: float) -> None:
+        assert client.session is not None
+        expiry = packet.session_expiry_interval
+        if expiry is not None:
+            if expiry and not client.session.expiry:  # MQTT-3.14.2-2
+                self._disconnect(client, DisconnectReasonCode.PROTOCOL_ERROR, now)
+                return
+            client.session.expiry = expiry
+        self._drop(client, now, with_will=packet.reason_code == DisconnectReasonCode.DISCONNECT_WITH_WILL_MESSAGE)
+
+
+def _will_of(client: Client, now: float) -> ApplicationMessage | None:
+    will = client.connect.will if client.connect is not None else None
+    if will is None:
+        return None
+    expiry = will.message_expiry_interval
+    return ApplicationMessage(
+        will.topic,
+        will.payload or b"",
+        int(will.qos),
+        will.retain,
+        None if expiry is None else now + expiry,
+        will.content_type,
+        will.response_topic,
+        will.correlation_data,
+        bool(will.payload_format_indicator),
+        tuple(will.user_properties),
+        client.id,
+    )
+
+
+def _subscription_of(asked: TopicFilter, identifier: int | None) -> Subscription:
+    return Subscription(asked.pattern, int(asked.max_qos), asked.no_local, asked.retain_as_published, identifier)

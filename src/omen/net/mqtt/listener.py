@@ -1,0 +1,419 @@
+"""The sockets of the front door, and the broker below it: what the state machine wants is done here."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import ssl
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, assert_never
+
+from omen.errors import InvalidInput, OmenError
+from omen.net.errors import Stopped
+from omen.net.inbox import Gap, Message
+from omen.net.mqtt import records
+from omen.net.mqtt.codec import Decoder, Malformed
+from omen.net.mqtt.door import Door
+from omen.net.mqtt.outputs import Carry, Claim, Close, GiveUp, Output, Publish, Retained, Write
+from omen.net.mqtt.session import ApplicationMessage
+from omen.net.mqtt.topics import OWN
+from omen.net.names import join_address, split_address
+
+if TYPE_CHECKING:
+    from omen.net.broker import Broker
+
+PENDING_MOST, PENDING_LEAST = 256, 64
+"""A client with so many publications that wait to be published is not read from, until so few are left."""
+WRITE_BUFFER = 1 << 20
+LINK_TIMEOUT_S = 1.5
+"""SUBACK waits so long for links; a subscription that takes longer comes into force later."""
+SESSION_TIMEOUT_S = 0.7
+"""CONNACK waits so long for a session that another node may have."""
+ANSWER_WITHIN_S = 0.3
+"""A question is answered after a random time up to this, unless another node has answered it."""
+ACK_POLL_S = 0.005
+SYS_PERIOD_S = 10.0
+ANNOUNCED_AT_ONCE = 500
+"""Names in one announcement."""
+RETAINED_AT_ONCE = 256 << 10
+"""Bytes of retained messages in one answer."""
+
+
+class ClientLink(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, front: FrontDoor, number: int, largest: int) -> None:
+        self._front = front
+        self._decoder = Decoder(largest)
+        self.number = number
+        self.transport: asyncio.Transport | None = None
+        self.pending: deque[Publish] = deque()
+        self.worker: asyncio.Task[None] | None = None
+        self.buffer: list[bytes] = []
+        self._is_paused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        transport.set_write_buffer_limits(WRITE_BUFFER)
+        self._front.on_open(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for packet in self._decoder.feed(data):
+                self._front.door.receive(self.number, packet, self._decoder.version, time.time())
+        except Malformed as error:
+            self._front.door.refuse(self.number, error, self._decoder.version, time.time())
+        self._front.act()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._front.on_lost(self)
+
+    def pause_writing(self) -> None:
+        self._front.door.pause(self.number, True, time.time())
+
+    def resume_writing(self) -> None:
+        self._front.door.pause(self.number, False, time.time())
+        self._front.act()
+
+    def flush(self) -> None:
+        if self.buffer and self.transport is not None:
+            self.transport.write(b"".join(self.buffer))
+            self.buffer.clear()
+
+    def read_if_room(self) -> None:
+        """Backpressure for one client: its socket is read when what it published before is under way."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        if not self._is_paused and len(self.pending) > PENDING_MOST:
+            self._is_paused = True
+            self.transport.pause_reading()
+        elif self._is_paused and len(self.pending) < PENDING_LEAST:
+            self._is_paused = False
+            self.transport.resume_reading()
+
+
+class FrontDoor:
+    """Listens for MQTT clients on behalf of a broker."""
+
+    def __init__(self, broker: Broker, door: Door) -> None:
+        self.broker = broker
+        self.door = door
+        self.addresses: list[str] = []
+        self._links: dict[int, ClientLink] = {}
+        self._next = 0
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._nobody = ClientLink(self, 0, 0)  # publishes wills
+        self._announced: set[str] = set()
+        self._own: dict[tuple[str, int], str] = {}
+        self._unheld: dict[str, deque[tuple[int, int]]] = {}
+        self._ack_loop: asyncio.Task[None] | None = None
+        self._is_flushing = False
+        self._dirty: dict[int, ClientLink] = {}
+        self._has_topics = False
+        self._answers: dict[str, asyncio.TimerHandle] = {}
+        self._started = time.time()
+
+    # Beginning and end
+
+    async def open(self, addresses: Sequence[tuple[str, ssl.SSLContext | None]]) -> None:
+        """Listen, once this node hears what other front doors say."""
+        await self.broker.subscribe(records.ASKS, records.RETAINED, records.CLIENTS)
+        loop = asyncio.get_running_loop()
+        for address, context in addresses:
+            host, port = split_address(address, "mqtt")
+            try:
+                server = await loop.create_server(self._make_link, host, port, ssl=context, backlog=1024)
+            except OSError as error:
+                raise InvalidInput(f"mqtt {address}: cannot listen there: {error.strerror or error}") from None
+            self._servers.append(server)
+            bound = server.sockets[0].getsockname()
+            self.addresses.append(join_address(bound[0], bound[1]))
+        self._run(self._tick())
+        await self._say(records.ASKS, records.AskRetained(self.broker.name))
+
+    def _make_link(self) -> ClientLink:
+        self._next += 1
+        return ClientLink(self, self._next, self.door.limits.packet_bytes)
+
+    async def close(self) -> None:
+        """Tell clients to connect elsewhere, publish what is still to be published."""
+        for server in self._servers:
+            server.close()
+        self.door.shut(time.time())
+        self.act()
+        workers = [link.worker for link in (*self._links.values(), self._nobody) if link.worker is not None]
+        if workers:
+            await asyncio.wait(workers, timeout=2.0)
+        for task in list(self._tasks):
+            task.cancel()
+        for handle in self._answers.values():
+            handle.cancel()
+
+    def _run(self, work: Any) -> asyncio.Task[Any]:
+        task: asyncio.Task[Any] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _tick(self) -> None:
+        told_at = 0.0
+        while True:
+            await asyncio.sleep(0.5)
+            now = time.time()
+            self.door.tick(now)
+            if now - told_at >= SYS_PERIOD_S:
+                told_at = now
+                self._tell_sys(now)
+            self.act()
+
+    # Connections
+
+    def on_open(self, link: ClientLink) -> None:
+        self._links[link.number] = link
+        self.door.open(link.number, time.time())
+
+    def on_lost(self, link: ClientLink) -> None:
+        self._links.pop(link.number, None)
+        self.door.lost(link.number, time.time())
+        self.act()
+
+    def consume(self, item: Message | Gap) -> bool:
+        """What came over the overlay; the end of it never comes."""
+        if isinstance(item, Gap):
+            self.broker.log.warning("mqtt_gap", topic=item.topic, first=item.first, last=item.last)
+            return False
+        if item.topic.startswith(OWN):
+            self._hear(item)
+        else:
+            is_own = item.publisher == self.broker.name
+            client = self._own.pop((item.topic, item.sequence), "") if is_own else ""
+            self.door.deliver(records.message_from(item, client), time.time())
+        self._act_soon()
+        return False
+
+    def _act_soon(self) -> None:
+        if not self._is_flushing:
+            self._is_flushing = True
+            asyncio.get_running_loop().call_soon(self._act_now)
+
+    def _act_now(self) -> None:
+        self._is_flushing = False
+        self.act()
+
+    def act(self) -> None:
+        """Do what the state machine wants; each connection is written to once."""
+        dirty = self._dirty
+        for output in self.door.take():
+            if type(output) is Write:
+                link = self._links.get(output.connection)
+                if link is not None:
+                    link.buffer.append(output.data)
+                    dirty[link.number] = link
+            else:
+                self._do(output)
+        for link in dirty.values():
+            link.flush()
+        dirty.clear()
+
+    def _do(self, output: Output) -> None:
+        match output:
+            case Write():
+                raise AssertionError(output)
+            case Close(number):
+                link = self._links.pop(number, None)
+                if link is not None and link.transport is not None:
+                    link.flush()
+                    link.transport.close()
+            case Publish(number):
+                self._publish(self._links.get(number, self._nobody), output)
+            case Carry(token, topics, replay):
+                self._run(self._carry(token, topics, replay))
+            case GiveUp(topics):
+                self._run(self._give_up(topics))
+            case Claim(token, client_id, wants_session):
+                self._run(self._claim(token, client_id, wants_session))
+            case _:
+                assert_never(output)
+
+    # Publishing
+
+    def _publish(self, link: ClientLink, output: Publish) -> None:
+        link.pending.append(output)
+        link.read_if_room()
+        if link.worker is None or link.worker.done():
+            link.worker = self._run(self._publish_pending(link))
+
+    async def _publish_pending(self, link: ClientLink) -> None:
+        while link.pending:
+            output = link.pending.popleft()
+            try:
+                await self._publish_one(output.message, output.token)
+            except OmenError as error:
+                self.broker.log.warning("mqtt_publish_failed", topic=output.message.topic, cause=str(error))
+                self.door.acknowledged(output.token, False, time.time())
+            link.read_if_room()
+
+    async def _publish_one(self, message: ApplicationMessage, token: int) -> None:
+        topic = message.topic
+        if topic not in self._announced:
+            self._announced.add(topic)
+            self.door.learn_topics([topic], fresh=True)
+            self.act()
+            await asyncio.sleep(0)  # wildcards of clients here: what is published before it is subscribed to is missed
+            await self._say(records.TOPICS, records.TopicsPublished([topic], fresh=True))
+        fields = records.fields_of_message(message)
+        sequence = await self.broker.publish(topic, message.payload, fields=fields)
+        if message.client and self.broker.wants(topic):
+            self._own[topic, sequence] = message.client
+        if message.retain:
+            kept = Retained((int(time.time() * 1000), self.broker.name), message)
+            await self._say(records.RETAINED, records.RetainedMessages([kept]))
+        if token:
+            self._unheld.setdefault(topic, deque()).append((sequence, token))
+            if self._ack_loop is None or self._ack_loop.done():
+                self._ack_loop = self._run(self._acknowledge())
+
+    async def _acknowledge(self) -> None:
+        """Acknowledge publications as soon as the neighbours on their topics hold them."""
+        while self._unheld:
+            now = time.time()
+            for topic, waiting in list(self._unheld.items()):
+                held = self.broker.held(topic)
+                if waiting[0][0] > held and not self._is_awaited(topic):
+                    held = waiting[-1][0]
+                while waiting and waiting[0][0] <= held:
+                    self.door.acknowledged(waiting.popleft()[1], True, now)
+                if not waiting:
+                    del self._unheld[topic]
+            self.act()
+            if self._unheld:
+                await asyncio.sleep(ACK_POLL_S)
+
+    def _is_awaited(self, topic: str) -> bool:
+        """Whether another node wants a topic, or may want it."""
+        return self.broker.is_linking(topic) or self.broker.has_neighbours(topic)
+
+    # Topics
+
+    async def _carry(self, token: int, topics: tuple[str, ...], replay: bool) -> None:
+        wanted = list(topics)
+        if self.door.wishes.has_wildcards and not self._has_topics:
+            self._has_topics = True
+            wanted.append(records.TOPICS)
+        try:
+            with suppress(TimeoutError):
+                await self.broker.subscribe(*wanted, replay=replay, timeout=LINK_TIMEOUT_S)
+            if records.TOPICS in wanted:
+                await self._say(records.ASKS, records.AskTopics(self.broker.name))
+        except Stopped:
+            return
+        except OmenError as error:
+            self.broker.log.warning("mqtt_subscribe_failed", cause=str(error))
+        if token:
+            self.door.linked(token, time.time())
+            self.act()
+
+    async def _give_up(self, topics: tuple[str, ...]) -> None:
+        with suppress(Stopped):
+            await self.broker.unsubscribe(*topics)
+
+    # Among front doors
+
+    async def _say(self, topic: str, record: records.Record) -> None:
+        await self.broker.publish(topic, records.write_record(record))
+
+    def _hear(self, item: Message) -> None:
+        record = records.read_record(item.payload)
+        is_own = item.publisher == self.broker.name
+        now = time.time()
+        match record:
+            case records.RetainedMessages(messages, to):
+                for kept in messages:
+                    self.door.retain(kept)
+                self._forget_answer(f"retained {to}")
+            case records.TopicsPublished(names, fresh) if not is_own:
+                self.door.learn_topics(names, fresh)
+            case records.AskTopics(node) if not is_own:
+                self._answer(f"topics {node}", self._tell_topics())
+            case records.AskRetained(node) if not is_own:
+                self._answer(f"retained {node}", self._tell_retained(node))
+            case records.ClientHere(client_id, node, token, wants_session) if not is_own:
+                handed = self.door.hand_over(client_id, now)
+                if wants_session and handed is not None:
+                    self._run(self._say(records.CLIENTS, records.SessionHanded(node, token, handed)))
+            case records.SessionHanded(node, token, session) if node == self.broker.name:
+                self.door.claimed(token, session, now)
+            case _:
+                pass
+
+    def _answer(self, question: str, answer: Any) -> None:
+        """After a random pause; who hears another's answer before that says nothing. Names of topics all nodes tell."""
+        delay = random.uniform(0, ANSWER_WITHIN_S) if question.startswith("retained") else 0.0
+        self._forget_answer(question)
+        loop = asyncio.get_running_loop()
+        self._answers[question] = loop.call_later(delay, lambda: self._run(answer()))
+
+    def _forget_answer(self, question: str) -> None:
+        handle = self._answers.pop(question, None)
+        if handle is not None:
+            handle.cancel()
+
+    def _tell_topics(self) -> Any:
+        async def tell() -> None:
+            names = sorted(self._announced)
+            for start in range(0, len(names), ANNOUNCED_AT_ONCE):
+                part = names[start : start + ANNOUNCED_AT_ONCE]
+                await self._say(records.TOPICS, records.TopicsPublished(part, fresh=False))
+
+        return tell
+
+    def _tell_retained(self, node: str) -> Any:
+        async def tell() -> None:
+            part: list[Retained] = []
+            size = 0
+            for kept in [*(one for name, one in self.door.retained.items() if not name.startswith("$")), None]:
+                if kept is not None:
+                    part.append(kept)
+                    size += kept.message.size
+                if part and (kept is None or size > RETAINED_AT_ONCE):
+                    await self._say(records.RETAINED, records.RetainedMessages(part, node))
+                    part, size = [], 0
+
+        return tell
+
+    async def _claim(self, token: int, client_id: str, wants_session: bool) -> None:
+        try:
+            await self._say(records.CLIENTS, records.ClientHere(client_id, self.broker.name, token, wants_session))
+            if wants_session and self.broker.has_neighbours(records.CLIENTS):
+                await asyncio.sleep(SESSION_TIMEOUT_S)
+        except Stopped:
+            return
+        if wants_session:
+            self.door.claimed(token, None, time.time())
+            self.act()
+
+    # What tools expect
+
+    def _tell_sys(self, now: float) -> None:
+        from omen import __version__
+
+        door = self.door
+        facts = {
+            "version": f"OMen {__version__}",
+            "uptime": f"{now - self._started:.0f} seconds",
+            "clients/connected": str(len(door.clients)),
+            "clients/total": str(len(door.sessions)),
+            "messages/received": str(door.received),
+            "messages/sent": str(door.sent),
+            "publish/messages/dropped": str(door.dropped),
+            "retained messages/count": str(sum(bool(kept.message.payload) for kept in door.retained.values())),
+        }
+        for name, value in facts.items():
+            message = ApplicationMessage(f"$SYS/broker/{name}", value.encode(), retain=True)
+            door.retain(Retained((int(now * 1000), self.broker.name), message))
+            door.deliver(message, now)

@@ -1,0 +1,133 @@
+"""The words of the front door's state machine: what it is told about, what it wants done, whom it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+from mqtt5 import ConnAckReasonCode, ConnectPacket
+
+from omen.net.mqtt.codec import V5
+from omen.net.mqtt.session import ApplicationMessage, Owed, Session, SessionLimits, Subscription
+
+REFUSED = 0x80
+"""Reason codes from here on say that something was not done."""
+
+
+class Write(msgspec.Struct, frozen=True):
+    """Bytes for a connection."""
+
+    connection: int
+    data: bytes
+
+
+class Close(msgspec.Struct, frozen=True):
+    """Close a connection, once what was written before has gone out."""
+
+    connection: int
+
+
+class Publish(msgspec.Struct, frozen=True):
+    """Publish on the overlay; for a client of a `connection`, one after the other. `token` 0: nobody waits for it."""
+
+    connection: int
+    token: int
+    message: ApplicationMessage
+
+
+class Carry(msgspec.Struct, frozen=True):
+    """Subscribe to topics of the overlay. `replay`: also to what was published on them just now."""
+
+    token: int
+    topics: tuple[str, ...]
+    replay: bool = False
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """Carry these topics no longer."""
+
+    topics: tuple[str, ...]
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A client is here now: other nodes close their connections to it. `wants_session`: and hand its session over,
+    which `claimed` has to bring, or bring None.
+    """
+
+    token: int
+    client_id: str
+    wants_session: bool
+
+
+Output: TypeAlias = Write | Close | Publish | Carry | GiveUp | Claim
+Authenticate: TypeAlias = Callable[[str, str | None, bytes | None], ConnAckReasonCode]
+"""Client id, user name, password: whether such a client may connect."""
+Authorise: TypeAlias = Callable[[str, str], bool]
+"""User name (or client id), topic or filter: whether it may."""
+
+
+class DoorLimits(msgspec.Struct, frozen=True):
+    """What one client may have, and what all together may."""
+
+    packet_bytes: int = 1 << 20
+    receive_max: int = 1000
+    topic_aliases: int = 100
+    subscriptions: int = 10_000
+    wildcard_matches: int = 10_000
+    retained_bytes: int = 64 << 20
+    sessions: int = 100_000
+    session_expiry_s: int = 7 * 24 * 3600
+    session: SessionLimits = SessionLimits()
+
+
+class Rights(msgspec.Struct, frozen=True):
+    """Who may connect, publish and subscribe."""
+
+    authenticate: Authenticate
+    may_publish: Authorise
+    may_subscribe: Authorise
+
+
+class Client(msgspec.Struct):
+    """One connection. `user`: whom the access rules know it as. `session` None: it has not been accepted yet."""
+
+    number: int
+    heard_at: float
+    version: int = V5
+    id: str = ""
+    user: str = ""
+    session: Session | None = None
+    is_accepted: bool = False
+    keep_alive: int = 0
+    receive_max: int = 65_535
+    packet_bytes: int | None = None
+    aliases: dict[int, str] = msgspec.field(default_factory=dict)
+    will: ApplicationMessage | None = None
+    will_delay: int = 0
+    is_slow: bool = False
+    unacknowledged: int = 0
+    waiting: list[Any] = msgspec.field(default_factory=list)
+    connect: ConnectPacket | None = None
+
+
+class Retained(msgspec.Struct, frozen=True):
+    """The last retained message of a topic, or that it was removed (an empty payload). The higher version counts."""
+
+    version: tuple[int, str]
+    message: ApplicationMessage
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What happens when a token comes back."""
+
+    connection: int
+    finish: Callable[[Client | None, bool, float], None]
+
+
+class HandedSession(msgspec.Struct, frozen=True):
+    """A session on its way to another node."""
+
+    client_id: str
+    subscriptions: tuple[Subscription, ...]
+    owed: tuple[Owed, ...]

@@ -1,0 +1,181 @@
+"""What a server owes one client, and what it has taken from it: an MQTT session (5.0, section 4.1)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import msgspec
+from mqtt5 import PublishPacket, PubRelPacket, QoS
+
+HIGHEST_ID = 65_535
+AT_LEAST_ONCE, EXACTLY_ONCE = 1, 2
+OVERHEAD = 100
+"""What a queued message costs beside its payload and topic, in bytes."""
+
+
+class ApplicationMessage(msgspec.Struct, frozen=True):
+    """A message as its publisher meant it. `expires_at`: in seconds since 1970; `client`: who published it."""
+
+    topic: str
+    payload: bytes
+    qos: int = 0
+    retain: bool = False
+    expires_at: float | None = None
+    content_type: str | None = None
+    response_topic: str | None = None
+    correlation_data: bytes | None = None
+    is_text: bool = False
+    user_properties: tuple[tuple[str, str], ...] = ()
+    client: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.payload) + len(self.topic) + OVERHEAD
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    """How a client wants what matches one of its filters."""
+
+    pattern: str
+    qos: int = 0
+    no_local: bool = False
+    retain_as_published: bool = False
+    identifier: int | None = None
+
+
+class Owed(msgspec.Struct, frozen=True):
+    """One message on its way to one client."""
+
+    message: ApplicationMessage
+    qos: int
+    retain: bool = False
+    identifiers: tuple[int, ...] = ()
+
+    def packet(self, now: float, packet_id: int | None = None, duplicate: bool = False) -> PublishPacket:
+        message = self.message
+        left = None if message.expires_at is None else max(1, round(message.expires_at - now))
+        return PublishPacket(
+            message.topic,
+            message.payload,
+            qos=QoS(self.qos),
+            retain=self.retain,
+            packet_id=packet_id,
+            duplicate=duplicate,
+            payload_format_indicator=int(message.is_text),
+            message_expiry_interval=left,
+            content_type=message.content_type,
+            response_topic=message.response_topic,
+            correlation_data=message.correlation_data,
+            subscription_ids=list(self.identifiers),
+            user_properties=list(message.user_properties),
+        )
+
+    def is_expired(self, now: float) -> bool:
+        return self.message.expires_at is not None and self.message.expires_at <= now
+
+
+class SessionLimits(msgspec.Struct, frozen=True):
+    """What a server keeps for one client."""
+
+    queue_messages: int = 10_000
+    queue_bytes: int = 8 << 20
+    inflight: int = 100
+
+
+class Session:
+    """Subscriptions, and messages with QoS 1 and 2 that are not acknowledged yet, in their order.
+
+    `received`: identifiers of QoS 2 messages taken and not released. `dropped`: messages the queue had no room for.
+    """
+
+    def __init__(self, client_id: str, expiry: int, limits: SessionLimits) -> None:
+        self.client_id = client_id
+        self.expiry = expiry
+        self.ends_at: float | None = None
+        self.subscriptions: dict[str, Subscription] = {}
+        self.received: dict[int, bool] = {}
+        self.dropped = 0
+        self._limits = limits
+        self._queue: deque[Owed] = deque()
+        self._bytes = 0
+        self._inflight: dict[int, Owed | None] = {}  # None: received by the client, to be released
+        self._next_id = 0
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
+
+    @property
+    def queued_bytes(self) -> int:
+        return self._bytes
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._inflight)
+
+    def put(self, owed: Owed) -> bool:
+        """Queue a message with QoS 1 or 2; whether there was room for it."""
+        size = owed.message.size
+        if len(self._queue) >= self._limits.queue_messages or self._bytes + size > self._limits.queue_bytes:
+            self.dropped += 1
+            return False
+        self._queue.append(owed)
+        self._bytes += size
+        return True
+
+    def take(self, receive_max: int, now: float) -> Iterator[PublishPacket]:
+        """What may be sent now: as much as the client can have in flight."""
+        most = min(receive_max, self._limits.inflight)
+        while self._queue and len(self._inflight) < most:
+            owed = self._queue.popleft()
+            self._bytes -= owed.message.size
+            if owed.is_expired(now):
+                continue
+            packet_id = self._free_id()
+            self._inflight[packet_id] = owed
+            yield owed.packet(now, packet_id)
+
+    def _free_id(self) -> int:
+        while True:
+            self._next_id = self._next_id % HIGHEST_ID + 1
+            if self._next_id not in self._inflight:
+                return self._next_id
+
+    def resend(self, now: float) -> Iterator[PublishPacket | PubRelPacket]:
+        """On a new connection: all that was in flight, in its order (MQTT-4.4.0-1)."""
+        for packet_id, owed in self._inflight.items():
+            yield PubRelPacket(packet_id) if owed is None else owed.packet(now, packet_id, duplicate=True)
+
+    def on_puback(self, packet_id: int) -> bool:
+        """A message with QoS 1 is done. False: there is none of that number."""
+        owed = self._inflight.get(packet_id)
+        if owed is None or owed.qos != AT_LEAST_ONCE:
+            return False
+        del self._inflight[packet_id]
+        return True
+
+    def on_pubrec(self, packet_id: int, is_refused: bool) -> bool:
+        """A message with QoS 2 was received, or refused: it is not sent again. False: there is none of that number."""
+        if packet_id not in self._inflight:
+            return False
+        owed = self._inflight[packet_id]
+        if owed is not None and owed.qos != EXACTLY_ONCE:
+            return False
+        if is_refused:
+            del self._inflight[packet_id]
+        else:
+            self._inflight[packet_id] = None
+        return True
+
+    def on_pubcomp(self, packet_id: int) -> bool:
+        """A message with QoS 2 is done. False: there is none of that number that was received."""
+        if packet_id not in self._inflight or self._inflight[packet_id] is not None:
+            return False
+        del self._inflight[packet_id]
+        return True
+
+    def owed(self) -> tuple[list[Owed], list[int]]:
+        """For another node that takes the session over: messages in their order, and what is to be released."""
+        inflight = [owed for owed in self._inflight.values() if owed is not None]
+        return inflight + list(self._queue), [number for number, owed in self._inflight.items() if owed is None]

@@ -1,0 +1,210 @@
+"""Real MQTT clients at the front doors of a small cluster: aiomqtt (paho) and mosquitto's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiomqtt
+import pytest
+from tests.network.brokers import QUICK, go, until
+
+from omen.net.broker import Broker
+from omen.net.mqtt.listener import FrontDoor
+from omen.net.mqtt.opening import open_front_door
+from omen.net.mqtt.users import hash_password
+from omen.net.running import with_prompt_acknowledgements
+from omen.net.settings import NodeConfig
+
+
+@asynccontextmanager
+async def doors(count: int, **settings: Any) -> AsyncIterator[list[FrontDoor]]:
+    """Nodes with a front door each, all of one cluster."""
+    brokers: list[Broker] = []
+    fronts: list[FrontDoor] = []
+    tasks: list[asyncio.Task[None]] = []
+
+    async def consume(front: FrontDoor) -> None:
+        async for item in front.broker.messages():
+            front.consume(item)
+
+    try:
+        for number in range(count):
+            join = (brokers[0].address,) if brokers else ()
+            config = NodeConfig(name=f"n{number}", join=join, protocol=QUICK, mqtt="127.0.0.1:0", **settings)
+            broker = Broker(with_prompt_acknowledgements(config))
+            await broker.start()
+            brokers.append(broker)
+            fronts.append(await open_front_door(broker))
+            tasks.append(asyncio.ensure_future(consume(fronts[-1])))
+        yield fronts
+    finally:
+        for front in fronts:
+            await front.close()
+        for broker in brokers:
+            await broker.abandon()
+        for task in tasks:
+            task.cancel()
+
+
+def client(front: FrontDoor, name: str, version: int = 5, **more: Any) -> Any:
+    host, _, port = front.addresses[0].rpartition(":")
+    protocol = aiomqtt.ProtocolVersion.V5 if version == 5 else aiomqtt.ProtocolVersion.V311
+    return aiomqtt.Client(host, int(port), identifier=name, protocol=protocol, **more)
+
+
+async def take(reader: Any, count: int) -> list[tuple[str, bytes, int, bool]]:
+    found = []
+    async for message in reader.messages:
+        found.append((str(message.topic), message.payload, message.qos, bool(message.retain)))
+        if len(found) == count:
+            return found
+    raise AssertionError("the client was disconnected")
+
+
+def test_clients_of_both_versions_at_different_nodes_talk_with_every_qos() -> None:
+    async def talk() -> None:
+        async with doors(2) as (one, other), client(one, "ann") as ann, client(other, "bob", version=3) as bob:
+            await bob.subscribe([("room/tea", 2), ("room/+/x", 1)])
+            for qos in (0, 1, 2):
+                await ann.publish("room/tea", f"q{qos}", qos=qos)
+            assert await take(bob, 3) == [("room/tea", b"q%d" % qos, qos, False) for qos in (0, 1, 2)]
+            await ann.publish("room/a/x", "wild", qos=2)  # a topic nobody had named before
+            assert await take(bob, 1) == [("room/a/x", b"wild", 1, False)]
+            await bob.publish("room/tea", "not for ann", qos=1)
+            assert await take(bob, 1) == [("room/tea", b"not for ann", 1, False)]
+
+    go(talk())
+
+
+def test_wildcards_find_topics_that_were_there_before_and_those_that_come() -> None:
+    async def talk() -> None:
+        async with doors(3) as fronts, client(fronts[0], "early") as early, client(fronts[2], "all") as everything:
+            await early.publish("old/topic", "before", qos=1)
+            await everything.subscribe("#", qos=1)
+            await asyncio.sleep(1.0)
+            await early.publish("old/topic", "after", qos=1)
+            for number in range(5):
+                await early.publish(f"new/{number}", "first", qos=1)
+            found = await take(everything, 6)
+            topics = {topic for topic, _, _, _ in found}
+            assert topics == {"old/topic", *(f"new/{number}" for number in range(5))}
+            assert ("old/topic", b"before", 1, False) not in found
+
+    go(talk())
+
+
+def test_retained_messages_are_at_every_node_also_at_one_that_comes_later() -> None:
+    async def talk() -> None:
+        async with doors(2) as (one, other):
+            async with client(one, "ann") as ann, client(other, "bob") as bob:
+                await ann.publish("state/lamp", "on", qos=1, retain=True)
+                await until(lambda: "state/lamp" in other.door.retained)
+                await bob.subscribe("state/#", qos=1)
+                assert await take(bob, 1) == [("state/lamp", b"on", 1, True)]
+            join = (one.broker.address,)
+            async with Broker(NodeConfig(name="late", join=join, protocol=QUICK, mqtt="127.0.0.1:0")) as broker:
+                late = await open_front_door(broker)
+
+                async def consume() -> None:
+                    async for item in broker.messages():
+                        late.consume(item)
+
+                task = asyncio.ensure_future(consume())
+                await until(lambda: "state/lamp" in late.door.retained)
+                await late.close()
+                task.cancel()
+
+    go(talk())
+
+
+def test_a_session_follows_its_client_to_another_node() -> None:
+    async def talk() -> None:
+        async with doors(2) as (one, other), client(other, "ann") as ann:
+            async with client(one, "bob", version=3, clean_session=False) as bob:
+                await bob.subscribe("news", qos=1)
+            await ann.publish("news", "while away", qos=1)
+            await until(lambda: one.door.sessions["bob"].queued)
+            async with client(other, "bob", version=3, clean_session=False) as bob:
+                assert await take(bob, 1) == [("news", b"while away", 1, False)]
+                await ann.publish("news", "here", qos=1)
+                assert await take(bob, 1) == [("news", b"here", 1, False)]
+                assert "bob" not in one.door.sessions
+
+    go(talk())
+
+
+def test_a_client_at_two_nodes_is_disconnected_from_the_first() -> None:
+    async def talk() -> None:
+        async with doors(2) as (one, other), client(one, "bob") as first:
+            await until(lambda: one.door.sessions)
+            async with client(other, "bob"):
+                with pytest.raises((aiomqtt.MqttError, AssertionError)):
+                    await take(first, 1)
+                assert "bob" not in one.door.sessions
+
+    go(talk())
+
+
+def test_passwords(tmp_path: Any) -> None:
+    users = tmp_path / "users"
+    users.write_text(f"ann:{hash_password('right')}\n")
+
+    async def talk() -> None:
+        async with doors(1, mqtt_users=str(users)) as (front,):
+            async with client(front, "a", username="ann", password="right"):
+                pass
+            for wrong in ({"username": "ann", "password": "wrong"}, {"username": "bob", "password": "right"}, {}):
+                with pytest.raises(aiomqtt.MqttError):
+                    async with client(front, "a", **wrong):
+                        pass
+
+    go(talk())
+
+
+def test_a_node_serves_mqtt_by_one_command() -> None:
+    async def talk() -> None:
+        node = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "omen.cli", "node", "--mqtt", "0", "--json",
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            assert node.stdout is not None
+            told = json.loads(await node.stdout.readline())
+            host, _, port = told["mqtt"][0].rpartition(":")
+            async with aiomqtt.Client(host, int(port), identifier="ann") as ann:
+                await ann.subscribe("#", qos=2)
+                await ann.publish("a", "hello", qos=2)
+                assert await take(ann, 1) == [("a", b"hello", 2, False)]
+        finally:
+            node.terminate()
+            assert await node.wait() == 0
+
+    go(talk())
+
+
+@pytest.mark.skipif(shutil.which("mosquitto_sub") is None, reason="mosquitto-clients is not installed")
+@pytest.mark.parametrize("version", ["mqttv311", "mqttv5"])
+def test_the_clients_of_mosquitto(version: str) -> None:
+    async def talk() -> None:
+        async with doors(2) as (one, other):
+            common = ["-V", version, "-q", "2", "-h", "127.0.0.1"]
+            reader = await asyncio.create_subprocess_exec(
+                "mosquitto_sub", *common, "-p", other.addresses[0].rpartition(":")[2], "-t", "a/#", "-C", "2", "-v",
+                stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            await until(lambda: other.door.wishes.has_wildcards)
+            for text in ("hello", "there"):
+                writer = await asyncio.create_subprocess_exec(
+                    "mosquitto_pub", *common, "-p", one.addresses[0].rpartition(":")[2], "-t", "a/b", "-m", text
+                )
+                assert await writer.wait() == 0
+            out, _ = await reader.communicate()
+            assert out.decode().split("\n") == ["a/b hello", "a/b there", ""]
+
+    go(talk())
