@@ -22,6 +22,7 @@ OPEN = (
     "omen.protocol.config",
     "omen.protocol.status",
     "omen.protocol.messages",
+    "omen.protocol.snapshots",
     "omen.protocol.spidercast.node",
     "omen.protocol.spidercast.config",
     "omen.protocol.spidercast.messages",

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json, print_table, say
 from omen.cli.progress import working
+from omen.cli.simulate_explore import OPTIONS as EXPLORE_OPTIONS
+from omen.cli.simulate_explore import add_explore_options, explore
 from omen.cli.simulate_search import OPTIONS, SYSTEMS, add_search_options, find_kind, scenario_command, search
 from omen.errors import InvalidInput
 
@@ -23,10 +25,12 @@ example:
   omen simulate scenarios/paper-example.toml --seed 7 --trace
   omen simulate --search --seeds 0..199 --workers 2 --keep found.jsonl
   omen simulate --search --system spidercast
+  omen simulate --explore --nodes 3 --events 2 --delays 3 --workers 2
 
 exit codes: 0 it went as it should, 1 something that must hold did not, 2 bad input
 """
 SCENARIO_OPTIONS = ("seed", "trace", "trace_all")
+SEARCH_ONLY = ("seeds", "worlds", "keep")
 
 
 def add_parser(commands: Any) -> None:
@@ -45,10 +49,17 @@ def add_parser(commands: Any) -> None:
     )
     add_json(parser)
     add_search_options(parser)
+    add_explore_options(parser)
     parser.set_defaults(handler=simulate)
 
 
 def simulate(arguments: argparse.Namespace) -> int:
+    if arguments.explore:
+        if arguments.search:
+            raise InvalidInput("give --search or --explore")
+        _refuse(arguments, (*SCENARIO_OPTIONS, *SEARCH_ONLY), "worlds that are run once, not for --explore")
+        return explore(arguments)
+    _refuse(arguments, EXPLORE_OPTIONS, "--explore")
     if arguments.search == (arguments.scenario is not None):
         raise InvalidInput("give the file of a scenario, or --search to run random worlds")
     if arguments.search:
@@ -56,6 +67,7 @@ def simulate(arguments: argparse.Namespace) -> int:
         return search(arguments)
     _refuse(arguments, OPTIONS, "--search, not for the file of a scenario")
     kind, seed = find_kind(arguments.system), arguments.seed or 0
+    from omen.sim.explore_world import OrderedRun
     from omen.sim.load import LoadedRun
     from omen.sim.running import Run
     from omen.sim.scenario import read_scenario
@@ -71,7 +83,8 @@ def simulate(arguments: argparse.Namespace) -> int:
         if scenario.load is not None and kind.name == SYSTEMS[0]:
             run: Run = LoadedRun(scenario, seed, write, everything=everything, fingerprint=True)
         else:
-            run = Run(scenario, seed, write, everything, fingerprint=True, kind=kind)
+            make = OrderedRun if scenario.order is not None else Run
+            run = make(scenario, seed, write, everything=everything, fingerprint=True, kind=kind)
         with working(f"running {arguments.scenario}") if write is None else nullcontext():
             outcome = run.go()
     except InvalidInput as error:

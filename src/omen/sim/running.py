@@ -103,8 +103,7 @@ class Run:
 
     def go(self) -> Outcome:
         """Everything, to the end."""
-        interests = _interests(self.scenario, self.world.seed)
-        self.population.set_up(interests, _overlay(self.scenario, interests))
+        self.set_up()
         for expectation in self.scenario.expect:
             self._left += 1
             self.world.call(to_time(expectation.by, SECOND), self._examination(expectation))
@@ -118,6 +117,11 @@ class Run:
         if self.scenario.until_s is not None:
             self._run_to(to_time(self.scenario.until_s, SECOND))
         return self._conclude()
+
+    def set_up(self) -> None:
+        """All nodes are there, and linked."""
+        interests = _interests(self.scenario, self.world.seed)
+        self.population.set_up(interests, _overlay(self.scenario, interests))
 
     def _run_to(self, end: Time) -> None:
         while self.world.now < end:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from warnings import warn
 
 import msgspec
@@ -148,13 +148,15 @@ class ConfigSpec(Table, frozen=True):
 
 
 class EventSpec(Table, frozen=True):
-    """One thing that happens: `at` a time, or `on` a stage of the repair `of` a node. Exactly one action.
+    """One thing that happens: `at` a time, or `on` a stage of the repair `of` a node, or where there is an [order]
+    before a `step`. Exactly one action.
 
     Times count from the start of the event's burst; a burst starts when the one before it has settled.
     """
 
     burst: int = 0
     at: float | None = None
+    step: int | None = None
     on: str | None = None
     of: Name | None = None
     after_ms: float = 0.0
@@ -243,6 +245,14 @@ class LoadSpec(Table, frozen=True):
     window_bytes: int | None = None
 
 
+class OrderSpec(Table, frozen=True):
+    """The order of a world without latency (see `explore_world`): before which steps the next input is delayed (or,
+    a message, lost): (step, "delay" or "lose").
+    """
+
+    choices: tuple[tuple[int, Literal["delay", "lose"]], ...] = ()
+
+
 class Scenario(Table, frozen=True):
     """`until_s`: when it ends; without it, when everything has settled after the last event."""
 
@@ -256,6 +266,7 @@ class Scenario(Table, frozen=True):
     network: NetworkSpec = NetworkSpec()
     bounds: BoundsSpec = BoundsSpec()
     load: LoadSpec | None = None
+    order: OrderSpec | None = None
     events: tuple[EventSpec, ...] = ()
     expect: tuple[Expectation, ...] = ()
 
@@ -389,7 +400,7 @@ def _complaint(scenario: Scenario) -> str | None:
             return f"network.{share} is {getattr(scenario.network, share)}: must be at least 0 and less than 1"
     known = _known_names(scenario)
     for position, event in enumerate(scenario.events, start=1):
-        complaint = _event_complaint(event, known)
+        complaint = _event_complaint(event, known) or _order_complaint(scenario, event)
         if complaint:
             return f"event {position}: {complaint}"
     for name in _names_used(scenario):
@@ -398,11 +409,17 @@ def _complaint(scenario: Scenario) -> str | None:
     return None
 
 
+def _order_complaint(scenario: Scenario, event: EventSpec) -> str | None:
+    if (event.step is not None) != (scenario.order is not None):
+        return "`step` and an [order] belong together"
+    return None
+
+
 def _event_complaint(event: EventSpec, known: set[Name]) -> str | None:
     given = [action for action in ACTIONS if getattr(event, action) is not None]
     if len(given) != 1:
         return f"give exactly one of {', '.join(ACTIONS)}" + (f", not {' and '.join(given)}" if given else "")
-    if (event.at is None) == (event.on is None):
+    if sum(when is not None for when in (event.at, event.on, event.step)) != 1:
         return "give either `at`, in seconds, or `on`, a stage of a repair"
     if event.on is not None and (event.on not in STAGES or event.of is None):
         return f"`on` must be one of {', '.join(STAGES)}, with the node concerned in `of`"

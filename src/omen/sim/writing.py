@@ -23,6 +23,8 @@ def write_scenario(scenario: Scenario) -> str:
         given = _differing(getattr(scenario, name), getattr(plain, name))
         if given:
             lines += ["", f"[{name}]", *(f"{field} = {_value(value)}" for field, value in given)]
+    if scenario.order is not None:
+        lines += ["", "[order]", f"choices = {_value(scenario.order.choices)}"]
     if scenario.nodes:
         lines += ["", "[nodes]"]
         for node, spec in scenario.nodes.items():

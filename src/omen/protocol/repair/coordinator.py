@@ -259,7 +259,8 @@ class Coordinator:
             return
         self.event_queue.collect(event, repaired)
         if pending is not None:
-            for ref in pending.inquirers.values():
+            waiting = pending.inquirers | ({pending.client.id: pending.client} if pending.client is not None else {})
+            for ref in waiting.values():
                 self._out.send(ref, Handled(event, repaired, heard=ref in repaired))
         repair = self.repair
         if repair is not None and repair.event == event:

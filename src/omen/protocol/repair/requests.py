@@ -171,10 +171,12 @@ class Requests:
             self.on_handled(event, ())
 
     def _is_left_over(self, request: RepairRequest, repaired: Iterable[Ref]) -> bool:
+        """Whether a neighbour was not heard. One that leaves as well is not missed: its own repair stands for it."""
         heard = {ref.id for ref in repaired}
-        return bool(self._ring.members) and any(
-            self._shares(node, request.dropped) for node in self._links.links if node not in heard
-        )
+        left_out = [node for node in self._links.links if node not in heard and self._shares(node, request.dropped)]
+        if request.event.kind == EventKind.LEAVE:
+            left_out = [node for node in left_out if not self._links.count_on(node).isdisjoint(request.dropped)]
+        return bool(self._ring.members) and bool(left_out)
 
     def _counts_on_fading(self, request: RepairRequest) -> bool:
         """Of two neighbours that give the same topic up at once each repair counts on the other: the higher waits."""
