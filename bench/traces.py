@@ -39,6 +39,7 @@ NOTIFICATIONS = {
 REASONS = {"nobody there": "unreachable"}
 """Why a message does not arrive, likewise."""
 SEVERAL_FIELDS = ("step", "handled", "audit", "deliver", "gap", "held")
+COMMANDS = ("PeerLost", "Subscribe", "Depart", "Publish", "Replay")
 
 
 def first_of(*modules: str) -> Any:
@@ -92,7 +93,9 @@ class Tracer:
             detail = what.detail
             fields = plain(detail) if what.what in SEVERAL_FIELDS else [plain(detail)]
             return f"{NOTIFICATIONS[what.what]} {fields if detail is not None else []}"
-        return f"{kind} {plain(what)}"
+        if kind in COMMANDS or kind in NOTIFICATIONS.values():
+            return f"{kind} {plain(what)}"
+        raise AssertionError(what)
 
     def _bytes(self, message: Any) -> str:
         return message.hex() if isinstance(message, bytes) else self._encode(message).hex()

@@ -114,10 +114,11 @@ def test_work_left_over_long_after_the_last_event_is_seen(monitors: Monitors) ->
 
 def test_a_view_that_claims_to_cover_and_does_not_is_seen(monitors: Monitors, monkeypatch: pytest.MonkeyPatch) -> None:
     core = monitors.population.cores[monitors.population.place("n0")]
-    node, backup_set = next(iter(core.backup_sets().items()))
+    status = core.status()
+    node, backup_set = next(iter(status.backup_sets.items()))
     assert backup_set.ready
-    claimed = {node: replace(backup_set, backups=())}
-    monkeypatch.setattr(core, "backup_sets", lambda: claimed)
+    claimed = replace(status, backup_sets={node: replace(backup_set, backups=())})
+    monkeypatch.setattr(core, "status", lambda: claimed)
     monitors.check()
     assert [violation.monitor for violation in monitors.violations] == ["covered"]
 

@@ -32,7 +32,7 @@ from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import REVISION, Hello
 from omen.net.settings import NodeConfig
 from omen.net.state import last_incarnation, write_state
-from omen.net.transport.accepting import Acceptor, listen_on
+from omen.net.transport.accepting import listen_on
 from omen.protocol import events
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.base import EventKind, Ref
@@ -82,7 +82,7 @@ class Broker(FormerNames):
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
         self._origin = origin
-        self._servers: list[asyncio.Server | Acceptor] = []
+        self._servers: list[asyncio.Server] = []
         self.subscribed_keys: set[int] = set()
         self._held: dict[int, int] = {}
         self._news = asyncio.Event()
@@ -189,7 +189,7 @@ class Broker(FormerNames):
             contacts = await self._begin(deadline)
             driver = self._running()
             if not is_serving:
-                self._servers.append(Acceptor(listener, self.admission, lambda: self._running().peers.accept()))
+                self._servers.append(await loop.create_server(lambda: self._running().peers.accept(), sock=listener))
                 is_serving = True
             patience = min(deadline, loop.time() + 3 * self.config.protocol.standby_timeout / 1e6)
             while not self.is_joined and (loop.time() < patience or driver.status().membership.ring):

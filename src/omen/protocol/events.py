@@ -112,8 +112,18 @@ class LinkRoom(msgspec.Struct, frozen=True):
 
 
 Command = Subscribe | Depart | Publish | Replay
-RarerInput = PeerLost | PeerRefused | ContactsFound | LinkBroken | LinkSlow | LinkReady | LinkRoom | Command
-Input = Received | TimerFired | RarerInput
+Input = (
+    Received
+    | TimerFired
+    | PeerLost
+    | PeerRefused
+    | ContactsFound
+    | LinkBroken
+    | LinkSlow
+    | LinkReady
+    | LinkRoom
+    | Command
+)
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):

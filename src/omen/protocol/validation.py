@@ -8,7 +8,7 @@ been lost: all of them can be answered again without harm. An answer that is not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container
 from typing import Any
 
 import msgspec
@@ -35,6 +35,9 @@ from omen.protocol.messages.overlay import (
     Locate,
     LossReport,
     Message,
+    NearbyChanged,
+    NearbyQuery,
+    NearbyReply,
     PieceQuery,
     PieceReply,
     PieceReport,
@@ -84,6 +87,9 @@ SPEAKERS: dict[type, Callable[[Any], Ref]] = {
     PieceReportAck: lambda message: message.me,
     PieceReply: lambda message: message.me,
     PieceQuery: lambda message: message.asker,
+    NearbyQuery: lambda message: message.asker,
+    NearbyReply: lambda message: message.me,
+    NearbyChanged: lambda message: message.me,
     Ping: lambda message: message.asker,
     IndirectPing: lambda message: message.asker,
 }
@@ -108,12 +114,12 @@ class MessageValidator:
         self,
         context: NodeContext,
         coordinator: Coordinator,
-        kinds: Iterable[type],
+        kinds: Container[type],
         incarnations: Incarnations,
     ) -> None:
         self._peer_table = context.peer_table
         self._coordinator = coordinator
-        self._rules = {kind: (SPEAKERS.get(kind), CHECKS.get(kind), FORWARDED.get(kind)) for kind in kinds}
+        self._kinds = kinds
         self._incarnations = incarnations
         self._clock = context.clock
         self._forwards = SenderBudget(FORWARDS_PER_S, FORWARDS_AT_ONCE)
@@ -124,14 +130,14 @@ class MessageValidator:
             message, complaint = read_message(message, decode)
             if complaint is not None:
                 return None, complaint
-        rules = self._rules.get(type(message))
-        if rules is None:
+        kind = type(message)
+        if kind not in self._kinds:
             return None, UNKNOWN
         if sender == self._peer_table.id:
             return None, FALSE
-        speaker, check, price = rules
+        speaker = SPEAKERS.get(kind)
         if speaker is not None:
-            if type(message) is DigestOffer and not message.digests:
+            if kind is DigestOffer and not message.digests:
                 return None, FALSE
             ref = speaker(message)
             if ref.id != sender:
@@ -139,8 +145,10 @@ class MessageValidator:
             known = self._peer_table.known.get(sender)
             if known is not None and ref.incarnation < known.digest.ref.incarnation:
                 return None, STALE
+        check = CHECKS.get(kind)
         complaint = None if check is None else check(self, message)
-        if price is not None and complaint is None and not self._forwards.take(sender, self._clock.now, price(message)):
+        price = FORWARDED.get(kind) if complaint is None else None
+        if price is not None and not self._forwards.take(sender, self._clock.now, price(message)):
             complaint = TOO_MANY
         return message, complaint
 

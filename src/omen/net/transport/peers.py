@@ -13,6 +13,7 @@ from omen.net.observe.logs import Log
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import Hello, Reason, Refused
 from omen.net.security.rate_limits import REMEMBERED
+from omen.net.transport.accepting import InboundConnection
 from omen.net.transport.connection import Connection
 from omen.net.transport.dialler import Dialler
 from omen.net.transport.peer import FrameParts, Peer, PeerListener
@@ -54,15 +55,23 @@ class Peers:
             self._hello = hello
         return self._hello
 
-    def accept(self) -> Connection:
-        """For an acceptor: the protocol of a connection that comes in."""
-        return Connection(self)
+    def accept(self) -> InboundConnection:
+        """For a server: the protocol of a connection that comes in."""
+        return InboundConnection(self.admission, Connection(self))
 
     def send(
-        self, node: NodeId, address: str, parts: FrameParts, size: int, urgent: bool, asker: NodeId | None = None
+        self,
+        node: NodeId,
+        address: str,
+        parts: FrameParts,
+        size: int,
+        urgent: bool,
+        asker: NodeId | None = None,
+        since: int = 0,
     ) -> None:
         """Have a frame sent with the next tick; dial first where there is no connection. `asker`: the peer whose
-        message led to it, and who pays for the dial.
+        message led to it, and who pays for the dial. `since`: the revision that knows it; to a peer of an older one it
+        is not sent.
         """
         peer = self.table.get(node)
         if peer is None:
@@ -75,6 +84,8 @@ class Peers:
             peer = self.table[node] = Peer(node, address)
         connection = peer.connection
         if connection is not None:
+            if since and _is_older(connection, since):
+                return
             if connection.queue(parts, size, urgent):
                 self._dirty.add(connection)
                 self._want_flush()
@@ -83,7 +94,7 @@ class Peers:
             return
         if address:
             peer.address = address
-        self._hold(peer, parts, size, urgent)
+        self._hold(peer, parts, size, urgent, since)
         self._dialler.dial(peer)
 
     def _may_dial(self, asker: NodeId | None) -> bool:
@@ -94,12 +105,12 @@ class Peers:
             return False
         return asker is None or self.admission.dials.pay(asker, self._loop.time())
 
-    def _hold(self, peer: Peer, parts: FrameParts, size: int, urgent: bool) -> None:
+    def _hold(self, peer: Peer, parts: FrameParts, size: int, urgent: bool, since: int) -> None:
         if peer.waiting_bytes + size > self.limits.queue_bytes:
             peer.is_broken = True
             self.counters.dropped_queue_full += 1
             return
-        peer.waiting.append((parts, size, urgent))
+        peer.waiting.append((parts, size, urgent, since))
         peer.waiting_bytes += size
 
     def _want_flush(self) -> None:
@@ -273,8 +284,9 @@ class Peers:
             peer.retry.cancel()
             peer.retry = None
         waiting, peer.waiting, peer.waiting_bytes = peer.waiting, [], 0
-        for parts, size, urgent in waiting:
-            connection.queue(parts, size, urgent)
+        for parts, size, urgent, since in waiting:
+            if not _is_older(connection, since):
+                connection.queue(parts, size, urgent)
         self._dirty.add(connection)
         self._want_flush()
         if peer.is_broken:
@@ -344,7 +356,7 @@ class Peers:
         if not peer.is_wanted:
             del self.table[peer.node]
             return
-        if any(not urgent for _, _, urgent in peer.waiting):
+        if any(not urgent for _, _, urgent, _ in peer.waiting):
             peer.is_broken = True
         peer.waiting, peer.waiting_bytes = [], 0
         if self._note_refusal(peer, error):
@@ -442,3 +454,7 @@ class Peers:
         for connection in list(self._open):
             connection.abort()
         self.table.clear()
+
+
+def _is_older(connection: Connection, revision: int) -> bool:
+    return connection.peer is not None and connection.peer.revision < revision
