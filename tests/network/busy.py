@@ -1,6 +1,7 @@
 """Busy topics over real processes: a kill, a join, a restart, a burst under load; is everything delivered or told?
 
     python -m network.busy --case kill --rate 1000 --payload 100 --times 10
+    python -m network.busy --case join --rate 20 --topics 30
     python -m network.busy --limit rate
 
 Each node is a process of its own. What counts is what applications were given: sequences, gaps, and when.
@@ -16,7 +17,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -25,7 +26,8 @@ from omen.net.broker import Broker
 from omen.net.inbox import Message
 from omen.net.settings import NodeConfig
 
-TOPIC = "busy"
+EDGE_S = 0.25
+"""Who is given something younger than this is at the live edge."""
 ENDLESS = 1 << 40
 CASES = ("kill", "join", "restart", "burst", "publisher")
 
@@ -62,9 +64,14 @@ class Stream:
 
 @dataclass
 class Report:
+    """`me`: node and incarnation; `published`: on each topic; `edge_s`: after how long it was at the live edge."""
+
     name: str
-    published: int = 0
+    me: str = ""
+    began: float = 0.0
+    published: dict[str, int] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
+    edge_s: float = -1.0
     late_ms: list[float] = field(default_factory=list)
     stalled: int = 0
     window_bytes: int = 0
@@ -76,7 +83,7 @@ class Member:
 
     def __init__(self, broker: Broker, pipe: Connection) -> None:
         self.broker = broker
-        self.report = Report(broker.name)
+        self.report = Report(broker.name, f"{broker.node}/{broker.status().ref.incarnation}", time.time())
         self._pipe = pipe
         self._publishing: asyncio.Task[None] | None = None
 
@@ -92,7 +99,7 @@ class Member:
                 if self._publishing is not None:
                     self._publishing.cancel()
                     await asyncio.gather(self._publishing, return_exceptions=True)
-                self._pipe.send(self.report.published)
+                self._pipe.send(sum(self.report.published.values()))
             elif order[0] == "report":
                 self.report.stalled = len(self.broker.stalled)
                 self.report.window_bytes = self.broker.status().dissemination.bytes
@@ -106,35 +113,39 @@ class Member:
         report, streams = self.report, self.report.streams
         async for item in self.broker.messages():
             now = time.time()
-            key = f"{item.node}/{item.incarnation}"
+            key = f"{item.topic}/{item.node}/{item.incarnation}"
             stream = streams.get(key)
             if stream is None:
                 stream = streams[key] = Stream()
             if isinstance(item, Message):
                 stream.take(item.sequence, item.sequence, False, now)
-                if item.sequence % 20 == 0:
-                    report.late_ms.append((now - int.from_bytes(item.payload[:8], "big") / 1e6) * 1e3)
+                if item.sequence % 20 == 0 or report.edge_s < 0:
+                    late_s = now - int.from_bytes(item.payload[:8], "big") / 1e6
+                    report.late_ms.append(late_s * 1e3)
+                    if report.edge_s < 0 and late_s < EDGE_S:
+                        report.edge_s = now - report.began
             else:
                 stream.take(item.first, item.last, True, now)
 
-    async def _publish(self, rate: float, size: int, count: int) -> None:
-        """So many per second, `count` in all; rate 0: as fast as possible."""
+    async def _publish(self, rate: float, size: int, count: int, topics: Sequence[str]) -> None:
+        """So many per second, `count` in all, on these topics in turn; rate 0: as fast as possible."""
         begun, done = time.monotonic(), 0
+        published = self.report.published
         rest = bytes(max(0, size - 8))
         while done < count:
             due = count if not rate else min(count, int((time.monotonic() - begun) * rate) + 1)
             while done < due:
-                before = time.monotonic()
-                await self.broker.publish(TOPIC, int(time.time() * 1e6).to_bytes(8, "big") + rest)
+                before, topic = time.monotonic(), topics[done % len(topics)]
+                await self.broker.publish(topic, int(time.time() * 1e6).to_bytes(8, "big") + rest)
                 self.report.waited_s = max(self.report.waited_s, time.monotonic() - before)
                 done += 1
-                self.report.published += 1
+                published[topic] = published.get(topic, 0) + 1
             await asyncio.sleep(0.001)
 
 
 def be_member(name: str, join: tuple[str, ...], pipe: Connection, settings: dict[str, Any]) -> None:
     async def live() -> None:
-        broker = Broker(NodeConfig(name=name, join=join, topics=(TOPIC,), engine="eager", **settings))
+        broker = Broker(NodeConfig(name=name, join=join, engine="eager", **settings))
         await broker.start()
         await Member(broker, pipe).live()
 
@@ -143,9 +154,10 @@ def be_member(name: str, join: tuple[str, ...], pipe: Connection, settings: dict
 
 
 class Fleet:
-    """Processes by name."""
+    """Processes by name. `settings`: of all; `topics`: what each subscribes to, where that is not the same."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, topics: Mapping[str, Sequence[str]] | None = None, **settings: Any) -> None:
+        self._topics = topics or {}
         self._context = multiprocessing.get_context("spawn")
         self._settings = settings
         self.processes: dict[str, Any] = {}
@@ -157,7 +169,8 @@ class Fleet:
         for name in names:
             join = tuple(list(self.addresses.values())[:2])
             ours, theirs = self._context.Pipe()
-            process = self._context.Process(target=be_member, args=(name, join, theirs, self._settings), daemon=True)
+            settings = self._settings | ({"topics": tuple(self._topics[name])} if name in self._topics else {})
+            process = self._context.Process(target=be_member, args=(name, join, theirs, settings), daemon=True)
             process.start()
             self.processes[name], self.pipes[name] = process, ours
             if not join:
@@ -187,11 +200,16 @@ class Fleet:
 
 @dataclass
 class Verdict:
-    """What came of a case. `lost`: neither delivered nor told; `told`: in gaps; `longest_s`: the longest silence."""
+    """What came of a case. `lost`: neither delivered nor told; `told`: in gaps; `disordered`: out of order or twice.
+
+    `longest_s`: the longest silence in a stream. `edge_s`: after the last publication, until all applications had it;
+    `joined_edge_s`: after a newcomer was linked, until it was at the live edge.
+    """
 
     case: str
     rate: float
     payload: int
+    topics: int = 1
     published: int = 0
     delivered: int = 0
     lost: int = 0
@@ -202,6 +220,7 @@ class Verdict:
     longest_s: float = 0.0
     late_p99_ms: float = 0.0
     edge_s: float = 0.0
+    joined_edge_s: float = 0.0
     waited_s: float = 0.0
     window_mb: float = 0.0
 
@@ -210,20 +229,23 @@ class Verdict:
         return not (self.lost or self.silent or self.disordered or self.stalled)
 
 
-def run_case(case: str, rate: float, payload: int, seconds: float = 6.0, count: int | None = None) -> Verdict:
+def run_case(
+    case: str, rate: float, payload: int, seconds: float = 6.0, count: int | None = None, topics: int = 1
+) -> Verdict:
     """One publisher, n1; something happens a third of the way; then everything must be delivered or told."""
-    fleet = Fleet()
+    named = tuple(f"busy-{number}" for number in range(topics))
+    fleet = Fleet(dict.fromkeys(("n1", "n2", "n3", "n4", "n5", "n6"), named))
     names = ["n1", "n2", "n3", "n4", "n5"] if case != "join" else ["n1", "n2"]
     if case == "burst":
         names.append("n6")
     total = count or ENDLESS
-    verdict = Verdict(case, rate, payload)
+    verdict = Verdict(case, rate, payload, topics)
     try:
         fleet.start(*names)
         time.sleep(2.0)
         publishers = ["n1"] if case != "publisher" else ["n1", "n2"]
         for name in publishers:
-            fleet.tell(name, "rate", rate / len(publishers), payload, total // len(publishers))
+            fleet.tell(name, "rate", rate / len(publishers), payload, total // len(publishers), named)
         time.sleep(seconds / 3 if rate else 0.1)
         joined = []
         if case in ("kill", "restart"):
@@ -243,18 +265,24 @@ def run_case(case: str, rate: float, payload: int, seconds: float = 6.0, count: 
     return verdict
 
 
+def _behind(source: dict[str, Any], report: dict[str, Any]) -> int:
+    """How many publications of one node another application has neither been given nor told of."""
+    return sum(
+        count - report["streams"].get(f"{topic}/{source['me']}", {"last": 0})["last"]
+        for topic, count in source["published"].items()
+    )
+
+
 def _settle(fleet: Fleet, verdict: Verdict, total: int, patience_s: float = 60.0) -> None:
     """Until the publisher is done and everybody is where it is, or patience is over."""
     begun = time.monotonic()
     done_at = None
     while time.monotonic() - begun < patience_s:
         source = fleet.ask("n1", "report")
-        verdict.published = source["published"]
-        if source["published"] >= total:
+        verdict.published = sum(source["published"].values())
+        if verdict.published >= total:
             done_at = done_at or time.monotonic()
-            key = next(iter(key for key, stream in source["streams"].items() if stream["last"] == source["published"]))
-            lasts = [fleet.ask(name, "report")["streams"].get(key, {"last": 0})["last"] for name in fleet.processes]
-            if min(lasts) >= source["published"]:
+            if not any(_behind(source, fleet.ask(name, "report")) for name in fleet.processes):
                 break
             if time.monotonic() - done_at > 15:
                 break
@@ -265,36 +293,56 @@ def _settle(fleet: Fleet, verdict: Verdict, total: int, patience_s: float = 60.0
 def _judge(fleet: Fleet, verdict: Verdict, joined: Sequence[str]) -> None:
     time.sleep(0.3)
     source = fleet.ask("n1", "report")
-    key = next(iter(key for key, stream in source["streams"].items() if stream["last"] == source["published"]))
     verdict.waited_s = round(source["waited_s"], 2)
     late: list[float] = []
     for name in fleet.processes:
         report = fleet.ask(name, "report")
-        stream = Stream(**report["streams"].get(key, {}))
-        verdict.delivered += stream.delivered
-        verdict.told += stream.told
-        first = stream.first if name in joined else 1
-        verdict.lost += source["published"] - first + 1 - stream.delivered - stream.told
-        verdict.silent += sum(other["silent"] for other in report["streams"].values())
-        verdict.disordered += sum(other["disordered"] for other in report["streams"].values())
-        verdict.stalled += report["stalled"]
-        verdict.longest_s = round(max(verdict.longest_s, stream.longest_s), 2)
-        verdict.window_mb = round(max(verdict.window_mb, report["window_bytes"] / 1e6), 1)
-        late += report["late_ms"]
+        for topic, count in source["published"].items():
+            stream = Stream(**report["streams"].get(f"{topic}/{source['me']}", {}))
+            verdict.delivered += stream.delivered
+            verdict.told += stream.told
+            if stream.first or name not in joined:
+                first = stream.first if name in joined else 1
+                verdict.lost += count - first + 1 - stream.delivered - stream.told
+            verdict.longest_s = round(max(verdict.longest_s, stream.longest_s), 2)
+        add_up(verdict, report)
+        if name in joined:
+            verdict.joined_edge_s = round(report["edge_s"], 2)
+        else:
+            late += report["late_ms"]
     verdict.late_p99_ms = round(sorted(late)[int(len(late) * 0.99)], 1) if late else 0.0
 
 
-def find_limit(what: str, case: str = "kill") -> None:
-    """Raise the rate, or the bytes per second, until something is missing or the stream does not keep up."""
-    level = 1000.0 if what == "rate" else 1e6
+def add_up(verdict: Verdict, report: dict[str, Any]) -> None:
+    """What one application says, whoever published."""
+    verdict.silent += sum(other["silent"] for other in report["streams"].values())
+    verdict.disordered += sum(other["disordered"] for other in report["streams"].values())
+    verdict.stalled += report["stalled"]
+    verdict.window_mb = round(max(verdict.window_mb, report["window_bytes"] / 1e6), 1)
+
+
+def find_limit(what: str, level: float, case: str = "kill") -> None:
+    """Raise the rate, or the bytes per second, until something is missing or the stream does not keep up; then beyond.
+
+    Twice and ten times what held last, everything missing must be told.
+    """
     while True:
-        rate, payload = (level, 100) if what == "rate" else (level / 10_000, 10_000)
-        verdict = run_case(case, rate, payload)
-        print(json.dumps(asdict(verdict)), flush=True)
+        verdict = _try(what, level, case)
         if not verdict.is_kept or verdict.told or verdict.edge_s > 2:
-            print(f"limit: {what} between {level / 1.5:g} and {level:g} per second")
-            return
+            break
         level *= 1.5
+    held = level / 1.5
+    print(f"limit: {what} {held:g} per second; at {level:g} no more", flush=True)
+    for factor in (2, 10):
+        print(f"{factor} times that: {'kept' if _try(what, factor * held, case).is_kept else 'NOT KEPT'}", flush=True)
+
+
+def _try(what: str, level: float, case: str) -> Verdict:
+    """`rate`: on one topic; `topics`: over thirty; `bytes`: of 10 KB each."""
+    rate, payload = (level / 10_000, 10_000) if what == "bytes" else (level, 100)
+    verdict = run_case(case, rate, payload, topics=30 if what == "topics" else 1)
+    print(json.dumps(asdict(verdict)), flush=True)
+    return verdict
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -304,15 +352,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--payload", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--count", type=int, help="publications in all (rate x seconds)")
+    parser.add_argument("--topics", type=int, default=1, help="topics that are published on in turn")
     parser.add_argument("--times", type=int, default=1)
-    parser.add_argument("--limit", choices=("rate", "bytes"), help="raise it until the promise does not hold")
+    parser.add_argument(
+        "--limit", choices=("rate", "topics", "bytes"), help="raise it until the promise does not hold, from --rate on"
+    )
     arguments = parser.parse_args(argv)
     if arguments.limit:
-        find_limit(arguments.limit, arguments.case)
+        find_limit(arguments.limit, arguments.rate, arguments.case)
         return 0
     kept = True
     for _ in range(arguments.times):
-        verdict = run_case(arguments.case, arguments.rate, arguments.payload, arguments.seconds, arguments.count)
+        told = arguments.rate, arguments.payload, arguments.seconds, arguments.count, arguments.topics
+        verdict = run_case(arguments.case, *told)
         kept = kept and verdict.is_kept
         print(json.dumps(asdict(verdict)), flush=True)
     return 0 if kept else 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from network.busy import run_case
+from network.busy import Verdict, run_case
 from omen.errors import InvalidInput
 from omen.net.broker import Broker, NotHeld
 from omen.net.errors import SecondConsumer
@@ -20,9 +20,20 @@ FAST = replace(LIVE, gossip_period=100_000, ready_rounds=2)
 @pytest.mark.parametrize("case", ["kill", "restart", "join"])
 def test_a_thousand_publications_per_second_are_delivered_through(case: str) -> None:
     verdict = run_case(case, rate=1000, payload=100, seconds=9.0 if case == "kill" else 6.0)
+    judge(verdict)
+
+
+@pytest.mark.parametrize("case", ["kill", "restart", "join"])
+def test_twenty_publications_per_second_over_thirty_topics_are_delivered_through(case: str) -> None:
+    judge(run_case(case, rate=20, payload=100, seconds=5.0, topics=30))
+
+
+def judge(verdict: Verdict) -> None:
+    """Nothing is missing, and all are at the live edge soon after the repair, or after they were linked."""
     assert verdict.is_kept, verdict
     assert verdict.told == 0, verdict
     assert verdict.edge_s < 2, verdict
+    assert verdict.joined_edge_s < 1, verdict
 
 
 @pytest.mark.parametrize(("payload", "count"), [(1 << 20, 150), (20_000, 8_000)])

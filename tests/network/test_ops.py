@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
@@ -164,3 +167,31 @@ def test_a_real_prometheus_scrapes_a_cluster_and_answers_every_panel_and_rule(tm
             await until(lambda: query(address, 'ALERTS{alertname="OmenNodeDown", alertstate="pending"}'))
 
     asyncio.run(test())
+
+
+def test_a_node_tells_its_service_manager_that_it_is_ready_alive_and_stopping(tmp_path: Path) -> None:
+    """As systemd would run it: `Type=notify` with a watchdog, SIGHUP to reload, SIGTERM to stop."""
+    settings = tmp_path / "n1.toml"
+    settings.write_text("name = 'n1'\n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.bind(str(tmp_path / "notify"))
+        channel.settimeout(PATIENCE_S)
+        environment = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
+        command = [sys.executable, "-m", "omen.cli", "node", "--config", str(settings), "--json"]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as node:
+            try:
+                assert channel.recv(4096) == b"READY=1\nSTATUS=n1 has joined"
+                assert [channel.recv(4096) for _ in range(3)] == [b"WATCHDOG=1"] * 3
+                node.send_signal(signal.SIGHUP)
+                _skip_to(channel, b"RELOADING=1")
+                _skip_to(channel, b"READY=1")
+                node.send_signal(signal.SIGTERM)
+                _skip_to(channel, b"STOPPING=1")
+                assert node.wait(PATIENCE_S) == 0
+            finally:
+                node.kill()
+
+
+def _skip_to(channel: socket.socket, start: bytes) -> None:
+    while not channel.recv(4096).startswith(start):
+        pass

@@ -297,6 +297,7 @@ def test_a_node_takes_other_keys_and_rules_over_on_a_hangup_signal(tmp_path: Pat
         settings.write_text('name = "n1"\n[security]\nsecrets = ["two", "one"]\n')
         node.send_signal(signal.SIGHUP)
         wait_for_line(tmp_path / "log", "keys_renewed")
+        wait_for_line(tmp_path / "log", "settings_reloaded changed=security.secrets")
         assert node.poll() is None
     finally:
         node.kill()

@@ -24,7 +24,7 @@ example:
   omen node --config node.toml
   omen node --mqtt 1883
 
-SIGTERM or Ctrl-C: leave in good order; twice, or SIGQUIT: stop at once. SIGHUP: read keys and access rules again.
+SIGTERM or Ctrl-C: leave in good order; twice, or SIGQUIT: stop at once. SIGHUP: read settings and keys again.
 
 exit codes: 0 done, 1 a recording differs, or neighbours did not hold all that this node had accepted when it left, 2
 bad input
@@ -132,11 +132,13 @@ def run_node(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from omen.net.errors import NotHeld
+    from omen.net.reload import SettingsFile
     from omen.net.running import prepare_node, run_node
 
     if not arguments.config and not arguments.mqtt:
         raise InvalidInput("which node? --config FILE, or --mqtt PORT for one with default settings")
-    config = prepare_node(arguments.config or "", arguments.log_level or "")
+    settings = SettingsFile(arguments.config or "", arguments.log_level or "")
+    config = prepare_node(settings)
     if arguments.mqtt:
         address = arguments.mqtt if ":" in arguments.mqtt else f"127.0.0.1:{arguments.mqtt}"
         config = replace(config, mqtt=address)
@@ -151,7 +153,7 @@ def run_node(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
 
     try:
-        run_node(config, when_up, settings=arguments.config or "")
+        run_node(config, when_up, settings=settings)
     except NotHeld as error:
         say(str(error))
         return 1

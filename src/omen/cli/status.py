@@ -41,6 +41,7 @@ def status(arguments: argparse.Namespace) -> int:
         print_json({**totals, "status": nodes})
     else:
         _print_nodes(nodes)
+        _print_stalled(nodes)
         print()
         print_facts([(name, _shown(value)) for name, value in totals.items()])
     return 0 if nodes and totals["well"] == len(nodes) else 1
@@ -77,3 +78,16 @@ def _print_nodes(nodes: list[dict[str, Any]]) -> None:
         links, topics = len(node["links"]), len(node["topics"])
         rows.append((node["name"], node["status"], links, topics, before, after, *numbers, node["address"]))
     print_table(header, rows)
+
+
+def _print_stalled(nodes: list[dict[str, Any]]) -> None:
+    """Streams that wait for a hole, the longest first; nothing where there are none."""
+    found = [(stream["seconds"], node["name"], stream) for node in nodes for stream in node.get("stalled", ())]
+    if found:
+        print()
+        found.sort(key=lambda entry: entry[0], reverse=True)
+        rows = [
+            (name, stream["topic"], stream["publisher"], stream["behind"], f"{seconds:.1f} s")
+            for seconds, name, stream in found
+        ]
+        print_table(("stalled at", "topic", "publisher", "behind", "for"), rows)

@@ -30,9 +30,9 @@ from omen.net.observe.logs import Log
 from omen.net.observe.metrics import Histogram
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import REVISION, Hello
-from omen.net.settings import NodeConfig
+from omen.net.settings import Limits, NodeConfig
 from omen.net.state import last_incarnation, write_state
-from omen.net.transport.accepting import listen_on
+from omen.net.transport.accepting import Acceptor, listen_on
 from omen.protocol import events
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.base import EventKind, Ref
@@ -82,7 +82,7 @@ class Broker(FormerNames):
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
         self._origin = origin
-        self._servers: list[asyncio.Server] = []
+        self._servers: list[asyncio.Server | Acceptor] = []
         self.subscribed_keys: set[int] = set()
         self._held: dict[int, int] = {}
         self._news = asyncio.Event()
@@ -189,7 +189,7 @@ class Broker(FormerNames):
             contacts = await self._begin(deadline)
             driver = self._running()
             if not is_serving:
-                self._servers.append(await loop.create_server(lambda: self._running().peers.accept(), sock=listener))
+                self._servers.append(Acceptor(listener, self.admission, lambda: self._running().peers.accept()))
                 is_serving = True
             patience = min(deadline, loop.time() + 3 * self.config.protocol.standby_timeout / 1e6)
             while not self.is_joined and (loop.time() < patience or driver.status().membership.ring):
@@ -444,6 +444,12 @@ class Broker(FormerNames):
     def messages(self) -> AsyncIterator[Message | Gap]:
         """What arrives, as it arrives; ends when the broker stops."""
         return self.inbox.take()
+
+    def set_limits(self, limits: Limits) -> None:
+        """Go by these from now on; a connection keeps the write buffer it began with."""
+        self.inbox.set_limits(limits)
+        self.admission.set_limits(limits)
+        self._running().peers.renew_limits()
 
     async def renew_keys(self, settings: NodeConfig | None = None) -> bool:
         """Read keys, and from new settings refused names and access rules, again; whether anything changed.

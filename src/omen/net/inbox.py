@@ -63,7 +63,7 @@ class Inbox:
     """A queue with a limit in messages and bytes; what does not fit becomes a `Gap` in its place."""
 
     def __init__(self, limits: Limits) -> None:
-        self._most, self._most_bytes = limits.inbox_messages, limits.inbox_bytes
+        self.set_limits(limits)
         self._items: deque[Message | Gap] = deque()
         self._bytes = 0
         self._overflow: dict[Stream, Gap] = {}
@@ -74,6 +74,10 @@ class Inbox:
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def set_limits(self, limits: Limits) -> None:
+        """What is in it stays, also where that is more."""
+        self._most, self._most_bytes = limits.inbox_messages, limits.inbox_bytes
 
     def put(self, message: Message) -> bool:
         """Whether it was taken. A gap of its stream that is still in the queue ends before it."""

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from omen.errors import MissingDependency, OmenError
+from omen.errors import MissingDependency
 from omen.net.broker import Broker, NotHeld, Origin
 from omen.net.event_loop import run
 from omen.net.inbox import Gap, Message
 from omen.net.observe.logs import Log, write_log
+from omen.net.reload import Reloader, SettingsFile
 from omen.net.security.access import Access
-from omen.net.settings import LIVE, NodeConfig, read_node_config
+from omen.net.service import Service
+from omen.net.settings import LIVE, NodeConfig
 from omen.protocol.events import MILLISECOND
 
 if TYPE_CHECKING:
@@ -27,19 +29,17 @@ if TYPE_CHECKING:
 
 PROMPT = 20 * MILLISECOND
 LOADED_S = 10.0  # by then all code is loaded: it lives as long as the node, and collections need not look at it
+NO_FILE = SettingsFile()
 Consumer = Callable[[Message | Gap], bool]
 """Takes what arrives; whether it has had enough."""
 
 
-def prepare_node(path: str, log_level: str = "") -> NodeConfig:
-    """Read the settings of the node that this process is to be, and write its log; deprecated settings stand in it.
-
-    `log_level`: instead of the one in the settings.
-    """
+def prepare_node(file: SettingsFile) -> NodeConfig:
+    """Read the settings of the node that this process is to be, and write its log; deprecated settings stand in it."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", DeprecationWarning)
-        config = read_node_config(path) if path else NodeConfig()
-    write_log(config.log, level=log_level or config.log_level)
+        config = file.read()
+    write_log(config.log, level=config.log_level)
     for warning in found:
         Log(config.name).warning("deprecated", what=str(warning.message))
     return config
@@ -61,30 +61,11 @@ def stop_on_signals(stop: asyncio.Event, abandon: asyncio.Event) -> None:
         loop.add_signal_handler(number, react)
 
 
-def renew_on_hangup(broker: Broker, path: str) -> None:
-    """SIGHUP: read the keys again, and from the settings file the refused names and the access rules."""
-    renewals: set[asyncio.Task[bool]] = set()
-
-    async def renew() -> bool:
-        try:
-            return await broker.renew_keys(read_node_config(path) if path else None)
-        except (OmenError, OSError) as error:
-            broker.log.warning("key_renewal_failed", cause=str(error))
-            return False
-
-    def begin() -> None:
-        task = asyncio.ensure_future(renew())
-        renewals.add(task)
-        task.add_done_callback(renewals.discard)
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, begin)
-
-
 async def _until_stopped(
     config: NodeConfig,
     origin: Origin | None,
     while_running: Callable[[Broker, asyncio.Event], Awaitable[None]],
-    settings: str = "",
+    settings: SettingsFile,
     before_leaving: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """A broker from its start to its leaving; `while_running` may set the event to end it.
@@ -93,8 +74,9 @@ async def _until_stopped(
     """
     stop, abandon = asyncio.Event(), asyncio.Event()
     stop_on_signals(stop, abandon)
-    broker = Broker(config, origin)
-    renew_on_hangup(broker, settings)
+    broker, service = Broker(config, origin), Service()
+    reloader = Reloader(broker, settings, service)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.begin)
     starting = asyncio.ensure_future(broker.start())
     await _first(starting, stop)
     if not starting.done():
@@ -102,6 +84,7 @@ async def _until_stopped(
         await broker.abandon()
         return
     await starting
+    service.ready(f"{broker.name} has joined")
     asyncio.get_running_loop().call_later(LOADED_S, gc.freeze)
     work = asyncio.ensure_future(while_running(broker, stop))
     try:
@@ -109,6 +92,7 @@ async def _until_stopped(
         if work.done():
             await work
             await stop.wait()
+        service.stopping()
         if before_leaving is not None:
             await before_leaving()
     except BaseException:
@@ -119,6 +103,7 @@ async def _until_stopped(
         await _leave(broker, abandon)
     finally:
         work.cancel()
+        service.close()
 
 
 async def _leave(broker: Broker, abandon: asyncio.Event) -> None:
@@ -161,7 +146,7 @@ def run_node(
     when_up: Callable[[Broker], None],
     consume: Consumer | None = None,
     origin: Origin | None = None,
-    settings: str = "",
+    settings: SettingsFile = NO_FILE,
 ) -> None:
     """Be a node until a signal comes; what arrives goes to `consume`, or nowhere. `settings`: the file of `config`."""
     front: list[FrontDoor] = []
@@ -197,7 +182,7 @@ def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Con
                 break
         stop.set()
 
-    run(_until_stopped(config, None, take))
+    run(_until_stopped(config, None, take, NO_FILE))
 
 
 class Published(msgspec.Struct, frozen=True):

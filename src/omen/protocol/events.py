@@ -112,18 +112,8 @@ class LinkRoom(msgspec.Struct, frozen=True):
 
 
 Command = Subscribe | Depart | Publish | Replay
-Input = (
-    Received
-    | TimerFired
-    | PeerLost
-    | PeerRefused
-    | ContactsFound
-    | LinkBroken
-    | LinkSlow
-    | LinkReady
-    | LinkRoom
-    | Command
-)
+RarerInput = PeerLost | PeerRefused | ContactsFound | LinkBroken | LinkSlow | LinkReady | LinkRoom | Command
+Input = Received | TimerFired | RarerInput
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):

@@ -18,7 +18,20 @@ from omen.protocol.config import Config
 from omen.protocol.context import Clock, NodeContext, Outbox
 from omen.protocol.dissemination.plumtree import Control, Dissemination, DisseminationTimer
 from omen.protocol.dissemination.window import SweepTimer
-from omen.protocol.events import Engine, Handlers, Input, NodeId, Output, Randomness, Time, TimerHandlers, Topic
+from omen.protocol.events import (
+    Engine,
+    Handlers,
+    Input,
+    NodeId,
+    Output,
+    Randomness,
+    RarerInput,
+    Received,
+    Time,
+    TimerFired,
+    TimerHandlers,
+    Topic,
+)
 from omen.protocol.membership.failure_detector import ProbeTimer
 from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined, RoundTimer
 from omen.protocol.membership.join_leave import JoinLookup
@@ -169,7 +182,6 @@ class OmenNode(ShownNode):
             self._parts.failure_detector.start()
         if self.config.audit:
             self._parts.audit.start()
-        self._parts.connectivity.start()
         self._parts.lost_peers.start()
         if self._contacts:
             self._join(self._contacts)
@@ -203,14 +215,19 @@ class OmenNode(ShownNode):
         if self.stopped:
             return []
         self._clock.now = now
-        if isinstance(event, events.Received):  # by far the most frequent
+        if isinstance(event, Received):  # by far the most frequent
             if type(event.message) is Publication:
                 return self.receive(event.sender, event.message, now)
             self._receive(event.sender, event.message)
-            return self._conclude()
+        elif isinstance(event, TimerFired):
+            self._timers[type(event.timer)](event.timer)
+        else:
+            return self._obey(event, now)
+        return self._conclude()
+
+    def _obey(self, event: RarerInput, now: Time) -> Sequence[Output]:
+        """What became of connections, and commands."""
         match event:
-            case events.TimerFired(timer):
-                self._timers[type(timer)](timer)
             case events.PeerLost(peer, incarnation):
                 if not (self.config.detector and self._parts.failure_detector.suspect(peer, now)):
                     self._lose(peer, incarnation)
@@ -282,7 +299,17 @@ class OmenNode(ShownNode):
 
     def _settle(self) -> None:
         """After each input: keep what others rely on up to date, and publications on the links there are."""
-        self._settle_overlay()
+        parts = self._parts
+        links = parts.links
+        if (
+            links.changed
+            or links.came_up
+            or parts.ring.changed
+            or parts.shadow_member.proposals
+            or parts.views.version != self._paced_at
+            or parts.peer_table.me.digest is not parts.connections.told
+        ):
+            self._settle_overlay()
         if self._dissemination.in_use:
             self._spread_over_links()
 
@@ -292,8 +319,6 @@ class OmenNode(ShownNode):
         links, ring = parts.links, parts.ring
         if self.config.audit and (links.came_up or links.changed):
             parts.audit.labels.note_change()
-        if links.came_up or links.version != parts.connectivity.links_version:
-            parts.connectivity.follow_links()
         if links.came_up or parts.shadow_member.proposals:
             parts.shadow_member.confirm_links()
         ring_changed = ring.changed
@@ -464,10 +489,11 @@ class OmenNode(ShownNode):
 
     def _on_heartbeat(self, sender: NodeId, message: messages.Heartbeat) -> None:
         detector = self._parts.failure_detector
-        detector.on_heartbeat(sender, message, self._clock.now)
+        is_known = detector.on_heartbeat(sender, message, self._clock.now)
         if sender in self._parts.links.links:
             self._dissemination.note_round_trip(detector.longest_round_trip(self._parts.links.links))
-        self._hear_of_incarnation(sender, message.incarnation)
+        if not is_known:
+            self._hear_of_incarnation(sender, message.incarnation)
 
     def _on_pong(self, _: NodeId, message: messages.Pong) -> None:
         if self._parts.failure_detector.on_pong(message, self._clock.now):

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 
 from omen.protocol.config import Config
 from omen.protocol.context import Clock
 from omen.protocol.dissemination.plumtree import Dissemination
 from omen.protocol.events import NodeId, Time, Topic
-from omen.protocol.messages.base import Ref
+from omen.protocol.messages.base import EventId, Ref
+from omen.protocol.messages.overlay import RepairRequest
 from omen.protocol.parts import Parts
-from omen.protocol.status import LinkStatus, NodeStatus, OwnStatus, StreamName, StreamStatus, links_status, take_status
+from omen.protocol.repair.links import UP, Links
+from omen.protocol.status import (
+    BackupSetStatus,
+    LinkStatus,
+    NodeSizes,
+    NodeStatus,
+    OwnStatus,
+    StreamName,
+    StreamStatus,
+    backup_sets_status,
+    links_status,
+    take_status,
+)
 
 
 class ShownNode:
@@ -23,6 +37,7 @@ class ShownNode:
     _dissemination: Dissemination
     _parts: Parts
     _refused: Counter[str]
+    _shown_links: tuple[Links, int, dict[NodeId, LinkStatus]] | None = None
 
     @property
     def ref(self) -> Ref:
@@ -62,9 +77,80 @@ class ShownNode:
             or parts.link_pruning.is_busy
         )
 
-    def links(self) -> dict[NodeId, LinkStatus]:
-        """The links alone, for monitors that look at all nodes often; `status` has the rest."""
-        return links_status(self._parts)
+    @property
+    def links_stamp(self) -> tuple[Ref, int]:
+        """Equal as long as no link of this incarnation has come, gone or changed its state."""
+        return self._parts.peer_table.ref, self._parts.links.changes
+
+    def links(self) -> Mapping[NodeId, LinkStatus]:
+        """The links alone, for monitors that look at all nodes often; `status` has the rest.
+
+        The same mapping as long as nothing has changed.
+        """
+        links, shown = self._parts.links, self._shown_links
+        if shown is None or shown[0] is not links or shown[1] != links.changes:
+            shown = self._shown_links = (links, links.changes, links_status(self._parts))
+        return shown[2]
+
+    @property
+    def requests(self) -> Mapping[EventId, RepairRequest]:
+        """What this node has asked its successor for, and is not yet handled."""
+        return self._parts.requests.open
+
+    @property
+    def loss_reports(self) -> Collection[EventId]:
+        """The losses this node still reports."""
+        return self._parts.loss_reports.open.keys()
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """The messages that validation dropped, by reason."""
+        return self._refused
+
+    def has_backups_for(self, node: NodeId, incarnation: int) -> bool:
+        """Whether a backup set is kept for this incarnation of a peer."""
+        known = self._parts.peer_table.known.get(node)
+        return known is not None and known.digest.ref.incarnation == incarnation and node in self._parts.views.shadows
+
+    @property
+    def topic_sets(self) -> Mapping[NodeId, frozenset[Topic]]:
+        """The topics of the peers that this node knows."""
+        return self._parts.peer_table.topic_sets
+
+    def backup_sets(self) -> Mapping[NodeId, BackupSetStatus]:
+        """What is kept in case a predecessor fails."""
+        return backup_sets_status(self._parts)
+
+    @property
+    def backups_stamp(self) -> object:
+        """Equal as long as no backup set, its readiness, or the topics known of peers have changed."""
+        parts = self._parts
+        views, table = parts.views, parts.peer_table
+        ready = tuple(map(views.is_ready, views.shadows))
+        return table.me.topics, views.version, table.version, ready
+
+    def sizes(self) -> NodeSizes:
+        """How much this node keeps, for monitors that hold bounds; `status` has what it is."""
+        parts = self._parts
+        queue, membership = parts.coordinator.event_queue, parts.peer_table
+        return NodeSizes(
+            len(parts.views.shadows),
+            len(parts.peer_sampling.view),
+            len(parts.ring.members),
+            len(queue.handled),
+            len(membership.known),
+            len(parts.views.seen),
+            parts.link_pruning.passing_count,
+            len(queue.exe_q),
+            len(queue.standby),
+            len(queue.pending),
+            len(parts.loss_reports.open),
+            len(parts.requests.open),
+            parts.ring_lookup.open_count,
+            sum(map(len, parts.shadow_member.proposals.values())),
+            sum(link.state is not UP for link in parts.links.links.values()),
+            parts.link_pruning.on_hand,
+        )
 
     @property
     def open_lookups(self) -> int:

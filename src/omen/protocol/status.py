@@ -143,8 +143,7 @@ class OwnStatus(msgspec.Struct, frozen=True):
 
 class NodeStatus(msgspec.Struct, frozen=True):
     """One node at one moment. `wanted`: its topics once all it asked for is handled; `waiting`: those it is still to be
-    linked in. `cut_topics`: how many topics the loss of this node would split, as far as it has seen. `labels`: of the
-    piece of each topic that the node is in; a read-only view that goes on changing.
+    linked in. `labels`: of the piece of each topic that the node is in; a read-only view that goes on changing.
     """
 
     own: OwnStatus
@@ -157,7 +156,6 @@ class NodeStatus(msgspec.Struct, frozen=True):
     repairs: RepairsStatus
     backup_sets: Mapping[NodeId, BackupSetStatus]
     split_topics: int
-    cut_topics: int
     led_topics: frozenset[Topic]
     labels: Mapping[Topic, Label]
     dissemination: DisseminationStatus
@@ -200,6 +198,27 @@ class NodeStatus(msgspec.Struct, frozen=True):
         return any(event.kind == EventKind.JOIN for event in self.repairs.requests)
 
 
+class NodeSizes(NamedTuple):
+    """How much a node keeps, as numbers alone. What comes after `path_probes` is work that is still open."""
+
+    backup_sets: int
+    sample: int
+    ring: int
+    handled: int
+    known: int
+    seen_digests: int
+    path_probes: int
+    queued: int
+    standby: int
+    pending: int
+    loss_reports: int
+    requests: int
+    lookups: int
+    proposals: int
+    half_made_links: int
+    links_on_trial: int
+
+
 def links_status(parts: Parts) -> dict[NodeId, LinkStatus]:
     return {node: LinkStatus(link.ref, link.state) for node, link in parts.links.links.items()}
 
@@ -240,7 +259,7 @@ def _repairs_status(parts: Parts) -> RepairsStatus:
     )
 
 
-def _backup_sets_status(parts: Parts) -> dict[NodeId, BackupSetStatus]:
+def backup_sets_status(parts: Parts) -> dict[NodeId, BackupSetStatus]:
     views = parts.views
     return {
         node: BackupSetStatus(shadow.topics, tuple(shadow.backups), frozenset(shadow.lacking), views.is_ready(node))
@@ -260,9 +279,8 @@ def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus
         links=links_status(parts),
         membership=_membership_status(parts),
         repairs=_repairs_status(parts),
-        backup_sets=_backup_sets_status(parts),
+        backup_sets=backup_sets_status(parts),
         split_topics=parts.audit.rendezvous.count_split(),
-        cut_topics=len(parts.connectivity.cut),
         led_topics=frozenset(parts.audit.labels.led()),
         labels=MappingProxyType(parts.audit.labels.labels),
         dissemination=dissemination,

@@ -8,7 +8,7 @@ been lost: all of them can be answered again without harm. An answer that is not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -35,9 +35,6 @@ from omen.protocol.messages.overlay import (
     Locate,
     LossReport,
     Message,
-    NearbyChanged,
-    NearbyQuery,
-    NearbyReply,
     PieceQuery,
     PieceReply,
     PieceReport,
@@ -87,9 +84,6 @@ SPEAKERS: dict[type, Callable[[Any], Ref]] = {
     PieceReportAck: lambda message: message.me,
     PieceReply: lambda message: message.me,
     PieceQuery: lambda message: message.asker,
-    NearbyQuery: lambda message: message.asker,
-    NearbyReply: lambda message: message.me,
-    NearbyChanged: lambda message: message.me,
     Ping: lambda message: message.asker,
     IndirectPing: lambda message: message.asker,
 }
@@ -114,12 +108,12 @@ class MessageValidator:
         self,
         context: NodeContext,
         coordinator: Coordinator,
-        kinds: Container[type],
+        kinds: Iterable[type],
         incarnations: Incarnations,
     ) -> None:
         self._peer_table = context.peer_table
         self._coordinator = coordinator
-        self._kinds = kinds
+        self._rules = {kind: (SPEAKERS.get(kind), CHECKS.get(kind), FORWARDED.get(kind)) for kind in kinds}
         self._incarnations = incarnations
         self._clock = context.clock
         self._forwards = SenderBudget(FORWARDS_PER_S, FORWARDS_AT_ONCE)
@@ -130,14 +124,14 @@ class MessageValidator:
             message, complaint = read_message(message, decode)
             if complaint is not None:
                 return None, complaint
-        kind = type(message)
-        if kind not in self._kinds:
+        rules = self._rules.get(type(message))
+        if rules is None:
             return None, UNKNOWN
         if sender == self._peer_table.id:
             return None, FALSE
-        speaker = SPEAKERS.get(kind)
+        speaker, check, price = rules
         if speaker is not None:
-            if kind is DigestOffer and not message.digests:
+            if type(message) is DigestOffer and not message.digests:
                 return None, FALSE
             ref = speaker(message)
             if ref.id != sender:
@@ -145,10 +139,8 @@ class MessageValidator:
             known = self._peer_table.known.get(sender)
             if known is not None and ref.incarnation < known.digest.ref.incarnation:
                 return None, STALE
-        check = CHECKS.get(kind)
         complaint = None if check is None else check(self, message)
-        price = FORWARDED.get(kind) if complaint is None else None
-        if price is not None and not self._forwards.take(sender, self._clock.now, price(message)):
+        if price is not None and complaint is None and not self._forwards.take(sender, self._clock.now, price(message)):
             complaint = TOO_MANY
         return message, complaint
 

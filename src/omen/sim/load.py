@@ -35,7 +35,6 @@ from omen.protocol.messages.publications import (
     Publication,
     RetransmissionRequest,
 )
-from omen.protocol.messages.wire import size_of
 from omen.sim.deliveries import Deliveries, Reader, Tally
 from omen.sim.drawing import draw_busy
 from omen.sim.running import Outcome, Run
@@ -89,10 +88,7 @@ class LoadedWorld(World):
         if type(message) not in BULK or target is None or not target.alive or self._is_cut(node, to):
             super()._send(node, to, message)
             return
-        size = size_of(message) + FRAMING
-        kind = type(message).__name__
-        self.messages[kind] += 1
-        self.bytes[kind] += size
+        size = self._count(message, FRAMING)
         key = (node, self.places[node].incarnation, to, target.incarnation)
         pipe = self._pipes.get(key)
         if pipe is None:

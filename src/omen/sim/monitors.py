@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omen.interests import Label
+from omen.protocol.config import Config
 from omen.protocol.events import (
     SECOND,
     Left,
@@ -22,19 +23,41 @@ from omen.protocol.events import (
 from omen.protocol.membership.ring import SPARE
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, Ref
+from omen.protocol.node import OmenNode
 from omen.protocol.repair.event_queue import HANDLED_AT_MOST
 from omen.protocol.repair.path_probes import PROBES_AT_MOST
 from omen.protocol.repair.views import SEEN_AT_MOST
-from omen.protocol.status import NodeStatus
+from omen.protocol.status import NodeSizes
 from omen.quality import check_overlay
-from omen.sim.cut_pairs import cut_pairs
 from omen.sim.population import Population
 from omen.sim.promise import Promise
 from omen.sim.world import Heard, World
 
 CONNECTED, HANDLED, BOUNDED, COVERED, AGREED = "connected", "handled", "bounded", "covered", "agreed"
-DISPENSABLE = "dispensable"
 JOINED = "joined"
+
+SIZES = {
+    "backup_sets": "shadows",
+    "sample": "peer sample",
+    "ring": "ring",
+    "handled": "handled events",
+    "known": "peer table",
+    "seen_digests": "seen digests",
+    "path_probes": "probes",
+    "queued": "execution queue",
+    "standby": "standby list",
+    "pending": "pending events",
+    "loss_reports": "reports",
+    "requests": "requests",
+    "lookups": "lookups",
+    "proposals": "proposals",
+    "half_made_links": "half-made links",
+    "links_on_trial": "links on trial",
+}
+"""What a node keeps, in the order of `NodeSizes`, and what it is called in a complaint."""
+FIRST_OF_WORK = NodeSizes._fields.index("queued")
+WORK = tuple(SIZES.values())[FIRST_OF_WORK:]
+"""Of these none may be left long after the last event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +70,6 @@ class Bounds:
     connected: Time = 30 * SECOND
     handled: Time = 40 * SECOND
     one_sided: Time = 3 * SECOND
-    dispensable: Time = 30 * SECOND
     idle: Time = 60 * SECOND
     open_events: int = 64
     news_in_a_round: int = 512
@@ -94,7 +116,7 @@ class Watch:
         """The messages that validation dropped, by reason."""
         total: Counter[str] = Counter()
         for core in self.population.cores.values():
-            total.update(core.status().refused)
+            total.update(core.refused)
         return dict(sorted(total.items()))
 
     def _name(self, node: NodeId) -> str:
@@ -121,11 +143,13 @@ class Monitors(Watch):
         self._handled: set[EventId] = set()
         self._knowing: dict[EventId, set[tuple[NodeId, int]]] = {}
         self._promise = Promise(population)
-        self._is_twofold = population.config.connectivity > 1
-        self.cut_pairs = 0
         self._unexplained: set[Topic] = set()
         self._may_leave: set[NodeId] = set()
         self._promised = bool(self.bounds.handled)
+        self._judged: tuple[list[object], bool] | None = None
+        self._paired: tuple[object, set[tuple[NodeId, NodeId]]] | None = None
+        self._sizes_at_most = _sizes_at_most(population.config, self.bounds)
+        self._views_at: dict[NodeId, object] = {}
         self.world.listeners.append(self._hear)
 
     def note_burst(self) -> None:
@@ -152,7 +176,7 @@ class Monitors(Watch):
 
     def expect_requests(self, node: NodeId) -> None:
         """So does everything that this node asks for now."""
-        for event in self.population.cores[node].status().repairs.requests:
+        for event in tuple(self.population.cores[node].requests):
             self.expect(event)
 
     def _expect(self, event: EventId) -> None:
@@ -182,12 +206,17 @@ class Monitors(Watch):
         self._looks += 1
         if self._looks % 5 != 1:
             return
-        if self._is_twofold:
-            self._check_cut_pairs()
         for node in self.population.members():
-            status = self.population.cores[node].status()
-            self._check_sizes(status)
-            self._check_views(status)
+            core = self.population.cores[node]
+            self._check_sizes(core)
+            self._check_views(core)
+
+    def _has_split_topics(self) -> bool:
+        """A quick look, and only where something has changed; which topics they are, the judge says."""
+        stamp = self.population.stamp()
+        if self._judged is None or self._judged[0] != stamp:
+            self._judged = (stamp, self.population.has_split_topics())
+        return self._judged[1]
 
     @property
     def is_settled(self) -> bool:
@@ -197,7 +226,6 @@ class Monitors(Watch):
             self.connected_since is not None
             and not self._expected
             and not self._one_sided
-            and not (self._is_twofold and (self.cut_pairs or not self._looks))
             and not any(core.is_busy or core.open_lookups for core in cores)
         )
 
@@ -259,18 +287,16 @@ class Monitors(Watch):
         """The live nodes, each in its incarnation, that have a link to this one or keep a backup set for it."""
         found = set()
         for other in self.population.members():
-            status = self.population.cores[other].status()
-            link, known = status.links.get(node), status.membership.known.get(node)
+            core = self.population.cores[other]
+            link = core.links().get(node)
             linked = link is not None and link.ref.incarnation == incarnation
-            viewed = known is not None and known.digest.ref.incarnation == incarnation and node in status.backup_sets
-            if linked or viewed:
-                found.add((other, status.ref.incarnation))
+            if linked or core.has_backups_for(node, incarnation):
+                found.add((other, core.ref.incarnation))
         return found
 
     def _check_connected(self) -> None:
         now = self.world.now
-        split = self.split_topics()
-        if not split:
+        if not self._has_split_topics():
             if self.connected_since is None:
                 self.connected_since = now
                 self.restored.append(now - self.last_cause if self._was_split else 0)
@@ -278,20 +304,11 @@ class Monitors(Watch):
             return
         self._was_split = True
         if self.connected_since is not None:
-            self._record(CONNECTED, f"split again, without an event: {listed(split)}")
+            self._record(CONNECTED, f"split again, without an event: {listed(self.split_topics())}")
             self.connected_since = None
         elif max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.connected + self._patience:
             waited = (now - self.last_cause) / SECOND
-            self._record(CONNECTED, f"{waited:.1f} s after the last event still split: {listed(split)}")
-
-    def _check_cut_pairs(self) -> None:
-        """With connectivity 2 no topic has a cut node for long."""
-        found = cut_pairs(self.population)
-        self.cut_pairs = sum(map(len, found.values()))
-        now = self.world.now
-        if max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.dispensable + self._patience:
-            for topic, nodes in found.items():
-                self._record(DISPENSABLE, f"{listed(map(self._name, nodes))} in {self._label(topic)}")
+            self._record(CONNECTED, f"{waited:.1f} s after the last event still split: {listed(self.split_topics())}")
 
     def _check_promise(self, who: str) -> None:
         """Topics are in no more pieces than open events explain; each is told once, until it is connected."""
@@ -317,7 +334,7 @@ class Monitors(Watch):
     def _check_links(self) -> None:
         """No link that only one side believes in, and none half made, for long."""
         now = self.world.now
-        one_sided = set(self._one_sided_links())
+        one_sided = self._one_sided_links()
         for pair in [pair for pair in self._one_sided if pair not in one_sided]:
             del self._one_sided[pair]
         for node, other in sorted(one_sided):
@@ -326,11 +343,18 @@ class Monitors(Watch):
                 state = self.population.cores[node].links()[other].state.value
                 self._record(AGREED, f"{self._name(node)} alone has a link to {self._name(other)} ({state})")
 
-    def _one_sided_links(self) -> Iterator[tuple[NodeId, NodeId]]:
-        cores = self.population.cores
-        members = set(self.population.members())
-        links = {node: cores[node].links() for node in members}
+    def _one_sided_links(self) -> set[tuple[NodeId, NodeId]]:
+        """Looked for again only when something has changed."""
+        members = self.population.members()
         paused = {node for node in members if self.world.places[node].paused}
+        stamp = (paused, self.population.stamp())
+        if self._paired is None or self._paired[0] != stamp:
+            self._paired = (stamp, set(self._find_one_sided(set(members), paused)))
+        return self._paired[1]
+
+    def _find_one_sided(self, members: set[NodeId], paused: set[NodeId]) -> Iterator[tuple[NodeId, NodeId]]:
+        cores = self.population.cores
+        links = {node: cores[node].links() for node in members}
         for node in members - paused:
             for other, link in links[node].items():
                 back = links[other].get(node) if other in members else None
@@ -344,60 +368,67 @@ class Monitors(Watch):
                 if not agreed and other not in paused:
                     yield node, other
 
-    def _check_sizes(self, status: NodeStatus) -> None:
-        config, membership, repairs = status.config, status.membership, status.repairs
-        room = 2 * (config.resilience + SPARE)
-        events = self.bounds.open_events
-        sizes = [
-            ("shadows", len(status.backup_sets), 2 * config.resilience),
-            ("peer sample", len(membership.sample), config.sample_size),
-            ("ring", len(membership.ring), room),
-            ("handled events", repairs.handled, HANDLED_AT_MOST),
-            ("peer table", len(membership.known), self._useful(status) + self.bounds.news_in_a_round),
-            ("seen digests", membership.seen_digests, SEEN_AT_MOST),
-            ("probes", repairs.path_probes, PROBES_AT_MOST),
-            ("execution queue", len(repairs.queued), events),
-            ("standby list", len(repairs.standby), events),
-            ("pending events", len(repairs.pending), events),
-            ("reports", len(repairs.loss_reports), events),
-            ("requests", len(repairs.requests), events),
-            ("lookups", membership.lookups, events),
-            ("proposals", repairs.proposals, events),
-            ("half-made links", sum(not link.is_up for link in status.links.values()), events),
-            ("links on trial", repairs.links_on_trial, events),
-        ]
-        for what, size, most in sizes:
+    def _check_sizes(self, core: OmenNode) -> None:
+        sizes = core.sizes()
+        for size, most, what in zip(sizes, self._sizes_at_most, SIZES.values(), strict=True):
             if size > most:
-                self._record(BOUNDED, f"{self._name(status.ref.id)} has {size} in its {what}, {most} at most")
+                self._note_size(core, what, size, most)
         if self.world.now - self.last_event > self.bounds.idle:
-            left = [what for what, size, _ in sizes[7:] if size]
+            left = [what for size, what in zip(sizes[FIRST_OF_WORK:], WORK, strict=True) if size]
             if left:
-                self._record(BOUNDED, f"{self._name(status.ref.id)} long after the last event still has {listed(left)}")
+                self._record(BOUNDED, f"{self._name(core.ref.id)} long after the last event still has {listed(left)}")
 
-    def _useful(self, status: NodeStatus) -> int:
-        """What the peer table keeps when a round ends."""
-        return len({*status.membership.ring, *status.links, *status.membership.view})
+    def _note_size(self, core: OmenNode, what: str, size: int, most: int) -> None:
+        """The peer table has room for what is of use besides, and only here it is worth the look how much that is."""
+        if what == SIZES["known"]:
+            status = core.status()
+            most += len({*status.membership.ring, *status.links, *status.membership.view})
+        if size > most:
+            self._record(BOUNDED, f"{self._name(core.ref.id)} has {size} in its {what}, {most} at most")
 
-    def _check_views(self, status: NodeStatus) -> None:
+    def _check_views(self, core: OmenNode) -> None:
         """R(v'): each topic covered lambda times, or by all subscribers this node knows."""
-        topic_sets = {**status.membership.topic_sets, status.ref.id: frozenset(status.topics)}
-        for node, shadow in status.backup_sets.items():
+        stamp = core.backups_stamp
+        if self._views_at.get(core.ref.id) == stamp and not core.config.global_view:
+            return
+        self._views_at[core.ref.id] = stamp
+        me, known = core.ref.id, core.topic_sets
+        mine = frozenset(core.topics)
+        for node, shadow in core.backup_sets().items():
             if not shadow.ready:
                 continue
             backups = set(shadow.backups)
-            for topic in shadow.topics:
-                have = sum(topic in topic_sets.get(backup, ()) for backup in backups)
-                if have >= status.config.coverage:
+            counts = dict.fromkeys(shadow.topics, 0)
+            for backup in backups:
+                for topic in shadow.topics & (mine if backup == me else known.get(backup, frozenset())):
+                    counts[topic] += 1
+            for topic, have in counts.items():
+                if have >= core.config.coverage:
                     continue
                 left_out = [
                     other
-                    for other, topics in status.membership.topic_sets.items()
+                    for other, topics in known.items()
                     if topic in topics and other not in backups and other != node
                 ]
                 if left_out:
-                    where = f"{self._name(status.ref.id)}'s view of {self._name(node)}"
+                    where = f"{self._name(me)}'s view of {self._name(node)}"
                     missing = f"{self.population.topic_labels[topic]!r} {have} times, leaving out"
                     self._record(COVERED, f"{where} is ready, yet has {missing} {self._name(left_out[0])}")
+
+
+def _sizes_at_most(config: Config, bounds: Bounds) -> tuple[int, ...]:
+    """In the order of `NodeSizes`."""
+    most = NodeSizes(
+        backup_sets=2 * config.resilience,
+        sample=config.sample_size,
+        ring=2 * (config.resilience + SPARE),
+        handled=HANDLED_AT_MOST,
+        known=bounds.news_in_a_round,
+        seen_digests=SEEN_AT_MOST,
+        path_probes=PROBES_AT_MOST,
+        **dict.fromkeys(NodeSizes._fields[FIRST_OF_WORK:], bounds.open_events),
+    )
+    return tuple(most)
 
 
 def _time_to_notice(population: Population) -> Time:

@@ -12,7 +12,7 @@ from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import ContactsFound, Depart, Engine, NodeId, Subscribe, Topic
 from omen.protocol.membership.peer_table import Registry
-from omen.protocol.membership.ring import SPARE, nearest_after, nearest_before, place_of
+from omen.protocol.membership.ring import SPARE, place_of
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 from omen.protocol.node import OmenNode
 from omen.sim.world import NO_NODE, World, generator_for
@@ -79,34 +79,22 @@ class Population:
             for code, node in enumerate(nodes)
             if node in refs
         }
+        room = self.config.resilience + SPARE
+        after, before = _next_on_ring(sorted(present), room), _next_on_ring(sorted(present, reverse=True), room)
         for node in sorted(present):
             self._incarnations[node] = 1
-            self._preset(node, present, descriptors, links)
-
-    def _preset(
-        self,
-        node: NodeId,
-        present: Sequence[NodeId],
-        descriptors: dict[NodeId, Descriptor],
-        links: dict[NodeId, list[NodeId]],
-    ) -> None:
-        room = self.config.resilience + SPARE
-        near = {*nearest_after(node, present, room), *nearest_before(node, present, room)}
-        sample = self._random.sample(present, min(self.config.sample_size, len(present)))
-        core = self._core(node, 1, descriptors[node].topics, ())
-        neighbours = [
-            (
-                descriptors[other].digest.ref,
-                tuple(descriptors[s].digest.ref for s in nearest_after(other, present, self.config.resilience)),
+            sample = self._random.sample(present, min(self.config.sample_size, len(present)))
+            near = sorted({*after[node], *before[node], *links[node]})
+            core = self._core(node, 1, descriptors[node].topics, ())
+            core.preset(
+                [descriptors[other] for other in near],
+                [
+                    (refs[other], tuple(refs[following] for following in after[other][: self.config.resilience]))
+                    for other in sorted(links[node])
+                ],
+                [refs[other] for other in sample],
             )
-            for other in sorted(links[node])
-        ]
-        core.preset(
-            [descriptors[other] for other in sorted({*near, *links[node]})],
-            neighbours,
-            [descriptors[other].digest.ref for other in sample],
-        )
-        self.world.add(node, core)
+            self.world.add(node, core)
 
     def _core(self, node: NodeId, incarnation: int, topics: Iterable[Topic], contacts: Sequence[Ref]) -> OmenNode:
         randomness = generator_for(self.world.seed, "node", node, incarnation)
@@ -177,6 +165,14 @@ class Population:
         """The nodes that are there and have not left."""
         return [node for node in self.world.alive() if not self.cores[node].stopped]
 
+    def stamp(self) -> list[object]:
+        """Equal as long as the members, their topics, incarnations and links are what they were."""
+        stamp: list[object] = []
+        for node in self.members():
+            core = self.cores[node]
+            stamp += (node, core.topics, core.links_stamp)
+        return stamp
+
     def links(self) -> set[tuple[NodeId, NodeId]]:
         """The links both ends agree on."""
         links = {node: self.cores[node].links() for node in self.members()}
@@ -186,6 +182,24 @@ class Population:
             for other, link in theirs.items()
             if node < other and link.is_up and (back := links.get(other, {}).get(node)) is not None and back.is_up
         }
+
+    def has_split_topics(self) -> bool:
+        """Whether the judge would find a split topic: a quick look, over sets of members as bits of numbers."""
+        members = self.members()
+        bits = {node: 1 << position for position, node in enumerate(members)}
+        subscribers: dict[Topic, int] = {}
+        near = dict.fromkeys(bits.values(), 0)
+        far = near.copy()
+        for node, bit in bits.items():
+            core = self.cores[node]
+            for topic in core.topics:
+                subscribers[topic] = subscribers.get(topic, 0) | bit
+            for other, link in core.links().items():
+                if other in bits and link.is_up:
+                    near[bit] |= bits[other]
+                    far[bits[other]] |= bit
+        agreed = {bit: others & far[bit] for bit, others in near.items()}
+        return any(_is_split(some, agreed) for some in subscribers.values())
 
     def snapshot(self) -> tuple[Interests, Overlay]:
         """What a judge should see: topics that any node wants at present, and links that both ends agree on."""
@@ -242,3 +256,22 @@ class Population:
 
 def _is_at_work(core: OmenNode) -> bool:
     return core.is_busy and not core.stopped
+
+
+def _next_on_ring(order: Sequence[NodeId], count: int) -> dict[NodeId, list[NodeId]]:
+    """For each node the next `count` in this order, which begins anew where it ends; fewer where there are fewer."""
+    around = [*order, *order]
+    count = min(count, len(order) - 1)
+    return {node: around[position + 1 : position + 1 + count] for position, node in enumerate(order)}
+
+
+def _is_split(subscribers: int, near: Mapping[int, int]) -> bool:
+    """Whether some of these nodes, each a bit, cannot be reached from the first of them through the others."""
+    left = subscribers & (subscribers - 1)
+    reached = subscribers ^ left
+    while reached and left:
+        bit = reached & -reached
+        found = near[bit] & left
+        left ^= found
+        reached = (reached ^ bit) | found
+    return left != 0

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.messages.base import EventId, EventKind
-from omen.protocol.status import NodeStatus
+from omen.protocol.node import OmenNode
 from omen.sim.population import Population
 
 Incarnation = tuple[NodeId, int]
 """A node, and which of its incarnations."""
 Member = tuple[Topic, Incarnation]
 Forest = dict[Member, Member]
+Here = dict[Incarnation, OmenNode]
 
 
 @dataclass(slots=True)
@@ -46,15 +47,15 @@ class Promise:
 
     def note_end(self, node: NodeId, incarnation: int) -> None:
         """A node has failed or left, or a neighbour has given its link to it up: keep the links of this moment."""
-        status = self._population.cores[node].status()
-        lost_node = self._lost.setdefault((node, incarnation), LostNode(frozenset(status.topics)))
-        if status.ref.incarnation == incarnation:
+        core = self._population.cores[node]
+        lost_node = self._lost.setdefault((node, incarnation), LostNode(frozenset(core.topics)))
+        if core.ref.incarnation == incarnation:
             lost_node.neighbours.update(
-                (other, link.ref.incarnation) for other, link in status.links.items() if link.is_up
+                (other, link.ref.incarnation) for other, link in core.links().items() if link.is_up
             )
         for other in self._population.members():
-            far = self._population.cores[other].status()
-            link = far.links.get(node)
+            far = self._population.cores[other]
+            link = far.links().get(node)
             if link is not None and link.is_up and link.ref.incarnation == incarnation:
                 lost_node.neighbours.add((other, far.ref.incarnation))
 
@@ -73,16 +74,16 @@ class Promise:
     def split_topics(self) -> dict[Topic, list[list[NodeId]]]:
         """The topics in more pieces than open events explain, each with its pieces."""
         cores = self._population.cores
-        here: dict[Incarnation, NodeStatus] = {}
+        here: Here = {}
         for node in self._population.members():
-            status = cores[node].status()
-            one = (node, status.ref.incarnation)
-            if one not in self._heard or status.leaving:
-                here[one] = status
+            core = cores[node]
+            one = (node, core.ref.incarnation)
+            if one not in self._heard or core.is_leaving:
+                here[one] = core
         parents: Forest = {}
-        topics = {one: frozenset(status.topics) for one, status in here.items()}
-        for one, status in here.items():
-            for other, link in status.links.items():
+        topics = {one: frozenset(core.topics) for one, core in here.items()}
+        for one, core in here.items():
+            for other, link in core.links().items():
                 far = (other, link.ref.incarnation)
                 if one < far and link.is_up and far in here and _is_up(here[far], one[0]):
                     for topic in topics[one] & topics[far]:
@@ -97,23 +98,23 @@ class Promise:
                     _unite(parents, (topic, one), (topic, far))
         return self._more_than_one(here, parents)
 
-    def _more_than_one(self, here: dict[Incarnation, NodeStatus], parents: Forest) -> dict[Topic, list[list[NodeId]]]:
+    def _more_than_one(self, here: Here, parents: Forest) -> dict[Topic, list[list[NodeId]]]:
         pieces: dict[Topic, dict[Incarnation, list[NodeId]]] = {}
-        for one, status in here.items():
-            for topic in frozenset(status.topics) - self._unsettled(one, status):
+        for one, core in here.items():
+            for topic in frozenset(core.topics) - self._unsettled(one, core):
                 _, root = _find(parents, (topic, one))
                 pieces.setdefault(topic, {}).setdefault(root, []).append(one[0])
         return {topic: list(found.values()) for topic, found in pieces.items() if len(found) > 1}
 
-    def _unsettled(self, one: Incarnation, status: NodeStatus) -> Set[Topic]:
+    def _unsettled(self, one: Incarnation, core: OmenNode) -> Set[Topic]:
         """The topics in which a node waits to be linked, or which it is about to leave or to give up."""
-        if one in self._newcomers or status.leaving:
-            return frozenset(status.topics)
-        requests = status.repairs.requests.items()
+        if one in self._newcomers or core.is_leaving:
+            return frozenset(core.topics)
+        requests = core.requests.items()
         given_up = {topic for _, ask in requests for topic in ask.dropped}
         return given_up.union(topic for event, ask in requests if event not in self._handled for topic in ask.added)
 
-    def _still_open(self, here: dict[Incarnation, NodeStatus]) -> dict[Incarnation, LostNode]:
+    def _still_open(self, here: Here) -> dict[Incarnation, LostNode]:
         """Those whose loss is not handled, or not for all: a former neighbour is still to act."""
         return {
             one: lost_node
@@ -121,21 +122,21 @@ class Promise:
             if one not in self._heard or any(self._is_to_act(one, far, here) for far in lost_node.neighbours)
         }
 
-    def _is_to_act(self, lost: Incarnation, former: Incarnation, here: dict[Incarnation, NodeStatus]) -> bool:
+    def _is_to_act(self, lost: Incarnation, former: Incarnation, here: Here) -> bool:
         node, incarnation = lost
         if former[0] in self._heard[lost]:
             return False
-        status = here.get(former)
-        if status is None:
+        core = here.get(former)
+        if core is None:
             return former in self._lost and former not in self._heard
-        link = status.links.get(node)
+        link = core.links().get(node)
         if link is not None and link.ref.incarnation == incarnation:
             return True
-        return any(event.node == node and event.incarnation == incarnation for event in status.repairs.loss_reports)
+        return any(event.node == node and event.incarnation == incarnation for event in core.loss_reports)
 
 
-def _is_up(status: NodeStatus, node: NodeId) -> bool:
-    link = status.links.get(node)
+def _is_up(core: OmenNode, node: NodeId) -> bool:
+    link = core.links().get(node)
     return link is not None and link.is_up
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from heapq import heappop, heappush
 from typing import Any, assert_never
 
 from omen.protocol.events import (
@@ -111,6 +111,8 @@ class Place:
 
 Heard = Notification | Deliver | Gap | Held
 """What a core says to the world around it."""
+RarerOutput = Connect | Disconnect | Notify | Multicast | Deliver | Gap | Held
+"""All outputs but messages to one peer, and timers."""
 Listener = Callable[[NodeId, Heard, Time], None]
 Tracer = Callable[[Time, NodeId, object], None]
 """Told of everything that happens to a node: an `Input`, a `Heard`, a `Dropped`, or a word such as "crashes"."""
@@ -124,18 +126,27 @@ class World:
         self.network = network or Network()
         self.now: Time = 0
         self.places: dict[NodeId, Place] = {}
-        self.messages: Counter[str] = Counter()
-        self.bytes: Counter[str] = Counter()
-        self.sent_by: Counter[NodeId] = Counter()
-        self.bytes_by: Counter[NodeId] = Counter()
         self.listeners: list[Listener] = []
         self.processed = 0
         self.tracer = tracer
         self._random = generator_for(seed, "world")
         self._queue: list[tuple[Time, int, NodeId, int, Any]] = []
         self._counter = 0
+        self._traffic: dict[type, list[int]] = {}
+        self._sized: Any = None
+        self._size = 0
         self._sides: dict[NodeId, int] = {}
         self._muted: set[tuple[NodeId, NodeId]] = set()
+
+    @property
+    def messages(self) -> Counter[str]:
+        """How many messages of each kind were sent."""
+        return Counter({kind.__name__: count for kind, (count, _) in self._traffic.items()})
+
+    @property
+    def bytes(self) -> Counter[str]:
+        """How many bytes they had together."""
+        return Counter({kind.__name__: size for kind, (_, size) in self._traffic.items()})
 
     def add(self, node: NodeId, core: Core, incarnation: int = 1) -> None:
         """Put a node in, or back in as a later incarnation, and start it now."""
@@ -220,8 +231,9 @@ class World:
 
     def run_until(self, time: Time) -> None:
         """Let everything happen up to and including this time."""
-        while self._queue and self._queue[0][0] <= time:
-            self._step()
+        queue, step = self._queue, self._step
+        while queue and queue[0][0] <= time:
+            step()
         self.now = max(self.now, time)
 
     def run_while(self, condition: Callable[[], bool], limit: Time) -> bool:
@@ -234,7 +246,7 @@ class World:
         return True
 
     def _step(self) -> None:
-        self.now, _, node, incarnation, event = heapq.heappop(self._queue)
+        self.now, _, node, incarnation, event = heappop(self._queue)
         place = self.places.get(node)
         if place is None or not place.alive or place.incarnation != incarnation:
             if node == NO_NODE:
@@ -245,29 +257,35 @@ class World:
             return
         self.processed += 1
         clock = self.now if place.drift == 1.0 else int(self.now / place.drift)
-        kind = type(event)
-        if kind is tuple:
-            key, token = event
-            if place.timers.get(key) != token:
+        if type(event) is not Received:  # by far the most frequent
+            if event is START:
+                self._log(node, "starts")
+                self._obey(node, place, place.core.start(clock))
                 return
-            del place.timers[key]
-            event = TimerFired(key)
-        elif kind is Suspicion:
-            if self._is_reachable(node, event.lost, event.incarnation):
+            event = self._input_of(node, place, event)
+            if event is None:
                 return
-            event = PeerLost(event.lost, event.incarnation)
-        elif kind is Attempt:
-            outcome = self._outcome_of(node, event)
-            if outcome is None:
-                return
-            event = outcome
-        elif event is START:
-            self._log(node, "starts")
-            self._obey(node, place, place.core.start(clock))
-            return
         if self.tracer is not None:
             self.tracer(self.now, node, event)
-        self._obey(node, place, place.core.handle(event, clock))
+        outputs = place.core.handle(event, clock)
+        if outputs:
+            self._obey(node, place, outputs)
+
+    def _input_of(self, node: NodeId, place: Place, event: Any) -> Input | None:
+        """What a node is told of an event; None: it is void by now."""
+        if type(event) is tuple:
+            timer, token = event
+            if place.timers.get(timer) != token:
+                return None
+            del place.timers[timer]
+            return TimerFired(timer)
+        if type(event) is Suspicion:
+            is_void = self._is_reachable(node, event.lost, event.incarnation)
+            return None if is_void else PeerLost(event.lost, event.incarnation)
+        if type(event) is Attempt:
+            return self._outcome_of(node, event)
+        told: Input = event
+        return told
 
     def _outcome_of(self, node: NodeId, attempt: Attempt) -> PeerRefused | None:
         """What comes of an attempt. None: its connection is up again, or the network is cut and nothing is heard."""
@@ -279,31 +297,37 @@ class World:
         return PeerRefused(attempt.lost, lost.incarnation) if lost.incarnation > attempt.incarnation else None
 
     def _obey(self, node: NodeId, place: Place, outputs: Sequence[Output]) -> None:
+        """By the type of each output, the frequent ones first: this is done several times per step."""
         for output in outputs:
-            match output:
-                case Send(to, _, message):
-                    self._send(node, to, message)
-                case SetTimer(key, delay):
-                    self._counter += 1
-                    place.timers[key] = self._counter
-                    self._schedule(int(delay * place.drift), node, place.incarnation, (key, self._counter))
-                case Connect(peer, _):
-                    self._connect(node, place, peer)
-                case Disconnect(peer):
-                    place.connected.discard(peer)
-                case Notify(notification):
-                    self._pass_on(node, place, notification)
-                    if not place.alive:
-                        return
-                case Multicast(to, message):
-                    for peer in to:
-                        self._send(node, peer, message)
-                case Deliver() | Gap() | Held():
-                    self._pass_on(node, place, output)
-                    if not place.alive:
-                        return
-                case _:
-                    assert_never(output)
+            if isinstance(output, Send):
+                self._send(node, output.to, output.message)
+            elif isinstance(output, SetTimer):
+                self._set_timer(node, place, output.timer, output.delay)
+            else:
+                self._obey_rarer(node, place, output)
+                if not place.alive:
+                    return
+
+    def _obey_rarer(self, node: NodeId, place: Place, output: RarerOutput) -> None:
+        match output:
+            case Multicast(to, message):
+                for peer in to:
+                    self._send(node, peer, message)
+            case Connect(peer, _):
+                self._connect(node, place, peer)
+            case Disconnect(peer):
+                place.connected.discard(peer)
+            case Notify(notification):
+                self._pass_on(node, place, notification)
+            case Deliver() | Gap() | Held():
+                self._pass_on(node, place, output)
+            case _:
+                assert_never(output)
+
+    def _set_timer(self, node: NodeId, place: Place, timer: Timer, delay: Time) -> None:
+        self._counter += 1
+        place.timers[timer] = self._counter
+        self._schedule(int(delay * place.drift), node, place.incarnation, (timer, self._counter))
 
     def _pass_on(self, node: NodeId, place: Place, heard: Heard) -> None:
         """A listener may crash the node there and then; one that has left closes its connections."""
@@ -319,12 +343,7 @@ class World:
             listener(node, heard, self.now)
 
     def _send(self, node: NodeId, to: NodeId, message: Any) -> None:
-        kind = type(message).__name__
-        size = size_of(message)
-        self.messages[kind] += 1
-        self.bytes[kind] += size
-        self.sent_by[node] += 1
-        self.bytes_by[node] += size
+        self._count(message)
         target = self.places.get(to)
         if target is None or not target.alive:
             self._drop(node, to, message, UNREACHABLE)
@@ -332,14 +351,26 @@ class World:
         if (self._sides and self._is_cut(node, to)) or (self._muted and (node, to) in self._muted):
             self._drop(node, to, message, CUT)
             return
-        network = self.network
-        if network.loss and self._random.random() < network.loss:
+        network, draw = self.network, self._random
+        if network.loss and draw.random() < network.loss:
             self._drop(node, to, message, LOST)
             return
         event = Received(node, message)
-        self._schedule(network.latency(self._random, node, to), to, target.incarnation, event)
-        if network.duplication and self._random.random() < network.duplication:
-            self._schedule(network.latency(self._random, node, to), to, target.incarnation, event)
+        self._schedule(network.latency(draw, node, to), to, target.incarnation, event)
+        if network.duplication and draw.random() < network.duplication:
+            self._schedule(network.latency(draw, node, to), to, target.incarnation, event)
+
+    def _count(self, message: Any, more: int = 0) -> int:
+        """Count a message in, with so many bytes more than it has by itself; its size. The same one goes to many."""
+        if message is not self._sized:
+            self._sized, self._size = message, size_of(message)
+        size = self._size + more
+        sent = self._traffic.get(type(message))
+        if sent is None:
+            sent = self._traffic[type(message)] = [0, 0]
+        sent[0] += 1
+        sent[1] += size
+        return size
 
     def _connect(self, node: NodeId, place: Place, peer: NodeId) -> None:
         place.connected.add(peer)
@@ -364,7 +395,7 @@ class World:
 
     def _schedule(self, delay: Time, node: NodeId, incarnation: int, event: Any) -> None:
         self._counter += 1
-        heapq.heappush(self._queue, (self.now + max(delay, 0), self._counter, node, incarnation, event))
+        heappush(self._queue, (self.now + delay if delay > 0 else self.now, self._counter, node, incarnation, event))
 
     def _drop(self, node: NodeId, to: NodeId, message: Any, why: str) -> None:
         if self.tracer is not None:

@@ -12,6 +12,7 @@ import pytest
 from omen.cli.main import main
 from omen.net.broker import Broker, NotHeld
 from omen.net.observe.logs import LOGGER
+from omen.net.reload import SettingsFile
 from omen.net.running import prepare_node, run_node
 from omen.net.settings import NodeConfig
 
@@ -24,7 +25,7 @@ def test_a_deprecated_setting_stands_in_the_log_of_the_node(
     monkeypatch.setattr(logger, "propagate", logger.propagate)
     path = tmp_path / "node.toml"
     path.write_text("name = 'n1'\n[protocol]\nmend_rho = 7.5\n")
-    assert prepare_node(str(path)).protocol.repair_rho == 7.5
+    assert prepare_node(SettingsFile(str(path))).protocol.repair_rho == 7.5
     assert 'warning n1: deprecated what="the setting protocol.mend_rho' in capsys.readouterr().err
 
 

@@ -109,9 +109,14 @@ class AdmissionControl:
             raise Refused(f"{hello.name!r} is banned: it broke the protocol", Reason.BANNED)
         if self.access.rules:
             self.access.know_peer(hello.name)
-        return self._rates_of(hello.node)
+        return self.rates_of(hello.node)
 
-    def _rates_of(self, node: NodeId) -> Rates:
+    def set_limits(self, limits: Limits) -> None:
+        """Go by these from now on. Rates begin anew: connections are to be given theirs again."""
+        self.limits = limits
+        self._rates.clear()
+
+    def rates_of(self, node: NodeId) -> Rates:
         """By node and not by connection: to connect again brings nothing."""
         rates = self._rates.get(node)
         if rates is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
+from collections.abc import Callable
 from typing import cast
 
 from omen.errors import InvalidInput
@@ -13,6 +13,9 @@ from omen.net.security.admission import AdmissionControl
 from omen.net.security.credentials import explain
 from omen.net.security.hello import Reason, Refused
 from omen.net.transport.connection import Connection
+
+AT_ONCE = 128
+FULL_PAUSE_S = 0.5  # no descriptors are left: those that wait outside are taken in later
 
 
 def listen_on(address: str) -> socket.socket:
@@ -32,36 +35,53 @@ def listen_on(address: str) -> socket.socket:
     return listener
 
 
-class InboundConnection(asyncio.Protocol):
-    """A connection that has come in and of which nothing has been read. `connection` takes over from it."""
+class Acceptor:
+    """Takes in the connections that come to a socket, each by a protocol from `connect`, until it is closed.
 
-    def __init__(self, admission: AdmissionControl, connection: Connection) -> None:
+    Every connection is counted before a byte of it is read. Encryption is set up with the transport, not afterwards: a
+    loop may read the first bytes of a transport before `start_tls` is called on it (uvloop does, asyncio does not).
+    """
+
+    def __init__(self, listener: socket.socket, admission: AdmissionControl, connect: Callable[[], Connection]) -> None:
+        self._listener = listener
         self._admission = admission
-        self._connection = connection
-        self._task: asyncio.Task[None] | None = None
+        self._connect = connect
+        self._loop = asyncio.get_running_loop()
+        self._opening: set[asyncio.Task[None]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+        self._listen()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        raw = cast(asyncio.Transport, transport)
-        admission, connection = self._admission, self._connection
-        peer_name = raw.get_extra_info("peername")
-        address = str(peer_name[0]) if isinstance(peer_name, tuple) else ""
-        now = asyncio.get_running_loop().time()
+    def _listen(self) -> None:
+        self._loop.add_reader(self._listener, self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                tcp, name = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError:
+                self._loop.remove_reader(self._listener)
+                self._pause = self._loop.call_later(FULL_PAUSE_S, self._listen)
+                return
+            tcp.setblocking(False)
+            self._take(tcp, str(name[0]) if isinstance(name, tuple) else "")
+
+    def _take(self, tcp: socket.socket, address: str) -> None:
+        admission, now = self._admission, self._loop.time()
         refusal = admission.turn_away(address, now)
         if refusal is not None:
             admission.note_refusal(refusal, address, None, now)
-            raw.abort()
+            tcp.close()
             return
         if len(admission.inbound.half_open) >= admission.limits.half_open:
             self._make_room(now)
-        connection.enter(raw, address)
+        connection = self._connect()
+        task = self._loop.create_task(self._open(tcp, connection))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+        connection.enter(task.cancel, address)
         admission.inbound.add(connection, address)
-        contexts = admission.credentials.contexts
-        if contexts is None:
-            raw.set_protocol(connection)
-            connection.connection_made(raw)
-            return
-        raw.pause_reading()
-        self._task = asyncio.get_running_loop().create_task(self._encrypt(raw, contexts.server))
 
     def _make_room(self, now: float) -> None:
         """The oldest half-open connection closes: a crowd that says nothing keeps no node out."""
@@ -71,23 +91,31 @@ class InboundConnection(asyncio.Protocol):
         self._admission.inbound.remove(oldest)
         oldest.evict(refusal)
 
-    async def _encrypt(self, raw: asyncio.Transport, context: ssl.SSLContext) -> None:
-        loop = asyncio.get_running_loop()
-        admission, connection = self._admission, self._connection
+    async def _open(self, tcp: socket.socket, connection: Connection) -> None:
+        admission = self._admission
+        contexts, patience_s = admission.credentials.contexts, admission.limits.hello_timeout_s
         try:
-            encrypted = await loop.start_tls(
-                raw, connection, context, server_side=True, ssl_handshake_timeout=admission.limits.hello_timeout_s
-            )
+            if contexts is None:
+                await self._loop.connect_accepted_socket(lambda: connection, tcp)
+            else:
+                await self._loop.connect_accepted_socket(
+                    lambda: connection, tcp, ssl=contexts.server, ssl_handshake_timeout=patience_s
+                )
         except (OSError, TimeoutError) as error:
             if connection.refusal is None:
-                admission.note_refusal(explain(error), connection.remote, None, loop.time())
-            raw.abort()
+                admission.note_refusal(explain(error), connection.remote, None, self._loop.time())
             connection.connection_lost(None)
-            return
-        if encrypted is None or connection.is_closed:
+        except asyncio.CancelledError:
+            tcp.close()
             connection.connection_lost(None)
-            return
-        connection.connection_made(encrypted)
+            raise
 
-    def connection_lost(self, error: Exception | None) -> None:
-        """Before it was encrypted: the task that was to do it hears of it too."""
+    def close(self) -> None:
+        """Take in nobody any more, and let go of those who have not shown who they are."""
+        if self._pause is not None:
+            self._pause.cancel()
+        if self._listener.fileno() >= 0:
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
+        for task in list(self._opening):
+            task.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
 from omen.net.security.credentials import expires_at
@@ -88,11 +89,11 @@ class Connection(asyncio.Protocol):
         self._patience: asyncio.TimerHandle | None = None
         self._resume: asyncio.TimerHandle | None = None
         self._handshake: Handshake | None = None
-        self._raw: asyncio.Transport | None = None
+        self._give_up: Callable[[], object] | None = None
 
-    def enter(self, raw: asyncio.Transport, address: str) -> None:
-        """It has come in from there, and may have to be encrypted first."""
-        self._raw, self.remote = raw, address
+    def enter(self, give_up: Callable[[], object], address: str) -> None:
+        """It has come in from there, and may have to be encrypted first: `give_up` ends that."""
+        self._give_up, self.remote = give_up, address
 
     def limit_to(self, rates: Rates) -> None:
         """The rate limits that the peer is under."""
@@ -331,9 +332,10 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def abort(self) -> None:
-        transport = self.transport or self._raw
-        if transport is not None:
-            transport.abort()
+        if self.transport is not None:
+            self.transport.abort()
+        elif self._give_up is not None:
+            self._give_up()
 
     def _lose_patience(self) -> None:
         self.refuse(Refused("no hello in time", Reason.HELLO_TIMEOUT))

@@ -13,7 +13,6 @@ from omen.net.observe.logs import Log
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import Hello, Reason, Refused
 from omen.net.security.rate_limits import REMEMBERED
-from omen.net.transport.accepting import InboundConnection
 from omen.net.transport.connection import Connection
 from omen.net.transport.dialler import Dialler
 from omen.net.transport.peer import FrameParts, Peer, PeerListener
@@ -55,23 +54,15 @@ class Peers:
             self._hello = hello
         return self._hello
 
-    def accept(self) -> InboundConnection:
-        """For a server: the protocol of a connection that comes in."""
-        return InboundConnection(self.admission, Connection(self))
+    def accept(self) -> Connection:
+        """For an acceptor: the protocol of a connection that comes in."""
+        return Connection(self)
 
     def send(
-        self,
-        node: NodeId,
-        address: str,
-        parts: FrameParts,
-        size: int,
-        urgent: bool,
-        asker: NodeId | None = None,
-        since: int = 0,
+        self, node: NodeId, address: str, parts: FrameParts, size: int, urgent: bool, asker: NodeId | None = None
     ) -> None:
         """Have a frame sent with the next tick; dial first where there is no connection. `asker`: the peer whose
-        message led to it, and who pays for the dial. `since`: the revision that knows it; to a peer of an older one it
-        is not sent.
+        message led to it, and who pays for the dial.
         """
         peer = self.table.get(node)
         if peer is None:
@@ -84,8 +75,6 @@ class Peers:
             peer = self.table[node] = Peer(node, address)
         connection = peer.connection
         if connection is not None:
-            if since and _is_older(connection, since):
-                return
             if connection.queue(parts, size, urgent):
                 self._dirty.add(connection)
                 self._want_flush()
@@ -94,7 +83,7 @@ class Peers:
             return
         if address:
             peer.address = address
-        self._hold(peer, parts, size, urgent, since)
+        self._hold(peer, parts, size, urgent)
         self._dialler.dial(peer)
 
     def _may_dial(self, asker: NodeId | None) -> bool:
@@ -105,12 +94,12 @@ class Peers:
             return False
         return asker is None or self.admission.dials.pay(asker, self._loop.time())
 
-    def _hold(self, peer: Peer, parts: FrameParts, size: int, urgent: bool, since: int) -> None:
+    def _hold(self, peer: Peer, parts: FrameParts, size: int, urgent: bool) -> None:
         if peer.waiting_bytes + size > self.limits.queue_bytes:
             peer.is_broken = True
             self.counters.dropped_queue_full += 1
             return
-        peer.waiting.append((parts, size, urgent, since))
+        peer.waiting.append((parts, size, urgent))
         peer.waiting_bytes += size
 
     def _want_flush(self) -> None:
@@ -284,9 +273,8 @@ class Peers:
             peer.retry.cancel()
             peer.retry = None
         waiting, peer.waiting, peer.waiting_bytes = peer.waiting, [], 0
-        for parts, size, urgent, since in waiting:
-            if not _is_older(connection, since):
-                connection.queue(parts, size, urgent)
+        for parts, size, urgent in waiting:
+            connection.queue(parts, size, urgent)
         self._dirty.add(connection)
         self._want_flush()
         if peer.is_broken:
@@ -356,7 +344,7 @@ class Peers:
         if not peer.is_wanted:
             del self.table[peer.node]
             return
-        if any(not urgent for _, _, urgent, _ in peer.waiting):
+        if any(not urgent for _, _, urgent in peer.waiting):
             peer.is_broken = True
         peer.waiting, peer.waiting_bytes = [], 0
         if self._note_refusal(peer, error):
@@ -429,6 +417,13 @@ class Peers:
                 connection.retire()
         self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
 
+    def renew_limits(self) -> None:
+        """Other limits are in force: every peer is under them."""
+        self.limits = self.admission.limits
+        for peer in self.table.values():
+            if peer.connection is not None:
+                peer.connection.limit_to(self.admission.rates_of(peer.node))
+
     async def renew(self, over_s: float = 2.0) -> None:
         """Other keys are in force: every connection made by former ones is made again, one after the other."""
         version = self.admission.credentials.version
@@ -454,7 +449,3 @@ class Peers:
         for connection in list(self._open):
             connection.abort()
         self.table.clear()
-
-
-def _is_older(connection: Connection, revision: int) -> bool:
-    return connection.peer is not None and connection.peer.revision < revision

@@ -75,7 +75,15 @@ class Incarnations:
         return refs
 
     def latest(self, node: NodeId) -> Ref | None:
-        return max(self.known(node), key=lambda ref: ref.incarnation, default=None)
+        """The first of `known` with the highest incarnation, without the list: it is asked with each heartbeat."""
+        latest = self._ring.members.get(node)
+        link = self._links.links.get(node)
+        if link is not None and (latest is None or link.ref.incarnation > latest.incarnation):
+            latest = link.ref
+        known = self._peer_table.known.get(node)
+        if known is not None and (latest is None or known.digest.ref.incarnation > latest.incarnation):
+            latest = known.digest.ref
+        return latest
 
 
 class OwnDescriptor:

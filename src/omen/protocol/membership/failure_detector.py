@@ -48,6 +48,9 @@ class PeerState(Enum):
     SUSPECTED = "suspected"
 
 
+ALIVE, PROBED, SUSPECTED = PeerState
+
+
 class HeartbeatTimer(Timer, frozen=True):
     """A heartbeat is due to every peer that is watched."""
 
@@ -74,7 +77,7 @@ class Peer(msgspec.Struct):
     echo: int = 0
     round_trip: Time = 0
     jitter: Time = 0
-    state: PeerState = PeerState.ALIVE
+    state: PeerState = ALIVE
     since: Time = 0
     nonce: int = 0
     suspecters: set[NodeId] = msgspec.field(default_factory=set)
@@ -106,7 +109,7 @@ class FailureDetector:
 
     def suspected(self) -> list[NodeId]:
         """The peers that this node suspects now."""
-        return [node for node, peer in self.peers.items() if peer.state is PeerState.SUSPECTED]
+        return [node for node, peer in self.peers.items() if peer.state is SUSPECTED]
 
     def watched(self, node: NodeId) -> Ref | None:
         """The incarnation of a peer that is watched."""
@@ -115,8 +118,12 @@ class FailureDetector:
 
     def longest_round_trip(self, nodes: Iterable[NodeId]) -> Time:
         """How long an answer of these takes at most, as a rule; 0: none of them was measured."""
-        peers = (self.peers.get(node) for node in nodes)
-        return max((peer.round_trip + 4 * peer.jitter for peer in peers if peer is not None), default=0)
+        longest, peers = 0, self.peers
+        for node in nodes:  # a loop, for it is asked with each heartbeat
+            peer = peers.get(node)
+            if peer is not None and (usual := peer.round_trip + 4 * peer.jitter) > longest:
+                longest = usual
+        return longest
 
     def start(self) -> None:
         """Begin at a random time of the period, so that heartbeats are spread."""
@@ -137,19 +144,19 @@ class FailureDetector:
         if peer is None:
             return
         peer.heard = now
-        if peer.state is not PeerState.ALIVE:
-            if peer.state is PeerState.SUSPECTED:
+        if peer.state is not ALIVE:
+            if peer.state is SUSPECTED:
                 self.refuted += 1
                 self._out.notify(SuspicionRefuted(peer.ref, now - peer.since))
                 self.health = min(self.health + 1, HEALTH_AT_MOST)
-            peer.state = PeerState.ALIVE
+            peer.state = ALIVE
             peer.suspecters.clear()
 
-    def on_heartbeat(self, node: NodeId, message: Heartbeat, now: Time) -> None:
-        """Learn how regular a peer is, and how far away."""
+    def on_heartbeat(self, node: NodeId, message: Heartbeat, now: Time) -> bool:
+        """Learn how regular a peer is, and how far away; whether this incarnation of it is watched, and so no news."""
         peer = self.peers.get(node)
         if peer is None:
-            return
+            return False
         peer.echo = message.sent
         if 0 < message.echo <= now - message.held:
             _smooth(peer, now - message.held - message.echo)
@@ -158,19 +165,20 @@ class FailureDetector:
             peer.deviation += (abs(gap - peer.gap) - peer.deviation) // 4
             peer.gap += (gap - peer.gap) // 8
         peer.heartbeat = now
+        return peer.ref.incarnation == message.incarnation
 
     def suspect(self, node: NodeId, now: Time) -> bool:
         """This peer is said to have failed: probe it now; whether it is watched here."""
         peer = self.peers.get(node)
         if peer is None:
             return False
-        if peer.state is PeerState.ALIVE:
+        if peer.state is ALIVE:
             self._ask(peer, now)
         return True
 
     def on_probe_timer(self, timer: ProbeTimer) -> None:
         peer = self.peers.get(timer.node)
-        if peer is not None and peer.nonce == timer.nonce and peer.state is not PeerState.ALIVE:
+        if peer is not None and peer.nonce == timer.nonce and peer.state is not ALIVE:
             self._suspect(peer, self._clock.now)
 
     def on_heartbeat_timer(self, _: HeartbeatTimer) -> None:
@@ -181,14 +189,15 @@ class FailureDetector:
         self._ticked = now
         if late:
             self._excuse_all(now)
-        elif self.health and not any(peer.state is PeerState.SUSPECTED for peer in self.peers.values()):
+        elif self.health and not any(peer.state is SUSPECTED for peer in self.peers.values()):
             self.health -= 1
-        incarnation = self._peer_table.ref.incarnation
+        send, incarnation = self._out.send, self._peer_table.ref.incarnation
+        long_ago = now - SILENT_PERIODS * period  # less silence is always allowed
         for node in sorted(self.peers):
             peer = self.peers[node]
             held = now - peer.heartbeat if peer.echo else 0
-            self._out.send(peer.ref, Heartbeat(incarnation, now, peer.echo, held))
-            if peer.state is PeerState.ALIVE and now - peer.heard > self._allowed_silence(peer):
+            send(peer.ref, Heartbeat(incarnation, now, peer.echo, held))
+            if peer.heard < long_ago and peer.state is ALIVE and now - peer.heard > self._allowed_silence(peer):
                 self._ask(peer, now)
 
     def check_own_pace(self) -> bool:
@@ -203,7 +212,7 @@ class FailureDetector:
         """This node itself stood still: that it heard nothing says nothing of its peers."""
         self.health = min(self.health + 1, HEALTH_AT_MOST)
         for peer in self.peers.values():
-            peer.heard, peer.state = now, PeerState.ALIVE
+            peer.heard, peer.state = now, ALIVE
             peer.suspecters.clear()
 
     def _allowed_silence(self, peer: Peer) -> Time:
@@ -228,7 +237,7 @@ class FailureDetector:
         return max(shortest, longest - int((longest - shortest) * share))
 
     def _ask(self, peer: Peer, now: Time) -> None:
-        peer.state, peer.since = PeerState.PROBED, now
+        peer.state, peer.since = PROBED, now
         self._ping(peer)
         self._out.set_timer(ProbeTimer(peer.ref.id, peer.nonce), 2 * self._config.answer_timeout)
 
@@ -239,8 +248,8 @@ class FailureDetector:
 
     def _suspect(self, peer: Peer, now: Time) -> None:
         """It has not answered: suspect it, ask again and through others, until its time is over."""
-        if peer.state is PeerState.PROBED:
-            peer.state, peer.since = PeerState.SUSPECTED, now
+        if peer.state is PROBED:
+            peer.state, peer.since = SUSPECTED, now
             self.suspicions += 1
             self._out.notify(PeerSuspected(peer.ref))
         elif now - peer.since >= self._suspicion_time(len(peer.suspecters), self.health):
@@ -270,7 +279,7 @@ class FailureDetector:
     def on_indirect_ping(self, _: NodeId, message: IndirectPing) -> None:
         """Probe for another node. If this node suspects the same peer, they confirm each other."""
         peer = self.peers.get(message.target.id)
-        if peer is not None and peer.state is not PeerState.ALIVE:
+        if peer is not None and peer.state is not ALIVE:
             peer.suspecters.add(message.asker.id)
         self._nonce += 1
         if len(self._relayed) >= RELAYED_AT_MOST:

@@ -178,7 +178,8 @@ class Gossip:
             if node == me:
                 yield OwnDigestSeen(digest)
                 continue
-            if ring.reaches(node):
+            member = ring.members.get(node)
+            if (member is None or member.incarnation < ref.incarnation) and ring.reaches(node):
                 yield from self.meet(ref)
             have = known.get(node)
             useful = node in ring.members or node in self._links.links
@@ -205,11 +206,13 @@ class Gossip:
         """Take in what is newer. `sender`: the peer that brings it, None where that is of no matter."""
         news = []
         for descriptor in descriptors:
-            yield from self._superseded(descriptor.digest.ref)
-            if self._peer_table.learn(descriptor, sender if sender != descriptor.digest.ref.id else None):
-                news.append(descriptor.digest.ref.id)
+            ref = descriptor.digest.ref
+            yield from self._superseded(ref)
+            if self._peer_table.learn(descriptor, sender if sender != ref.id else None):
+                news.append(ref.id)
             self._views.remember_seen(descriptor.digest)
-            yield from self.meet(descriptor.digest.ref)
+            if self._ring.reaches(ref.id):
+                yield from self.meet(ref)
         if news:
             self._views.note_news(news)
             self._views.select_view()

@@ -40,7 +40,7 @@ class PeerSampling:
         if not self.view:
             return
         self.view = {node: (ref, age + 1) for node, (ref, age) in self.view.items()}
-        oldest = max(self.view, key=lambda node: (self.view[node][1], node))
+        _, oldest = max([(age, node) for node, (_, age) in self.view.items()])
         partner, _ = self.view.pop(oldest)
         entries = self._draw(self._config.shuffle_size - 1)
         self._given_away = [ref.id for ref, _ in entries]

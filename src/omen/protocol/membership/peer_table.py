@@ -22,13 +22,16 @@ class PeerTable:
     """Bounded by `retain`: each round the peers that are of no use to any part of the node are forgotten.
 
     `version` counts the changes of `known`, for those who keep something made from it. A peer may have this node keep
-    so many topics of others at once (`BROUGHT_AT_MOST`): what it brings beyond that is not taken from it.
+    so many topics of others at once (`BROUGHT_AT_MOST`): what it brings beyond that is not taken from it. `id` and
+    `ref` are this node's own: a table is of one incarnation.
     """
 
     def __init__(
         self, me: Descriptor, tombstone_life: Time, tombstones: Mapping[NodeId, tuple[int, Time]] | None = None
     ) -> None:
         self.me = me
+        self.ref = me.digest.ref
+        self.id = self.ref.id
         self._my_topics = frozenset(me.topics)
         self.known: dict[NodeId, Descriptor] = {}
         self.topic_sets: dict[NodeId, frozenset[Topic]] = {}
@@ -37,10 +40,6 @@ class PeerTable:
         self._brought: Counter[NodeId] = Counter()
         self.version = 0
         self._tombstone_life = tombstone_life
-
-    @property
-    def id(self) -> NodeId:
-        return self.me.digest.ref.id
 
     def describe(self, me: Descriptor) -> None:
         """This node itself has changed."""
@@ -54,10 +53,6 @@ class PeerTable:
         topics = max(digest.topics_version + 1, mine.topics_version)
         fresh = Digest(mine.ref, topics, max(digest.links_version, mine.links_version) + 1)
         self.describe(Descriptor(fresh, self.me.topics, self.me.neighbours))
-
-    @property
-    def ref(self) -> Ref:
-        return self.me.digest.ref
 
     def is_declared_failed(self, ref: Ref) -> bool:
         """Whether this incarnation of the node is known to have ended."""

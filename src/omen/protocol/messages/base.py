@@ -41,8 +41,8 @@ Places = Annotated[tuple[Place, ...], msgspec.Meta(max_length=NODES_AT_MOST)]
 """Nodes in one list: a neighbourhood, however large, and never the whole of a large cluster."""
 
 
-class Digest(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A node in a few bytes: enough to see whether one's knowledge of it is old."""
+class Digest(msgspec.Struct, frozen=True, array_like=True, gc=False, cache_hash=True):
+    """A node in a few bytes: enough to see whether one's knowledge of it is old. Gossip asks for its hash often."""
 
     ref: Ref
     topics_version: Number

@@ -41,7 +41,10 @@ class Link(msgspec.Struct):
 
 
 class Links:
-    """The end with the lower place opens: LinkOpen, LinkOk, LinkSeen."""
+    """The end with the lower place opens: LinkOpen, LinkOk, LinkSeen.
+
+    `version` counts the changes of who this node says its neighbours are, `changes` those of states too.
+    """
 
     def __init__(self, context: NodeContext) -> None:
         self._peer_table = context.peer_table
@@ -53,6 +56,7 @@ class Links:
         self.changed = False
         self.came_up: list[NodeId] = []
         self.version = 0
+        self.changes = 0
         self._fading_topics: dict[NodeId, tuple[int, Time, frozenset[Topic]]] = {}
 
     def take_came_up(self) -> list[NodeId]:
@@ -82,6 +86,7 @@ class Links:
         """Who this node says its neighbours are may have changed."""
         self.changed = True
         self.version += 1
+        self.changes += 1
 
     def neighbours(self) -> tuple[Ref, ...]:
         """Who this node says its neighbours are: planned links count at once."""
@@ -94,10 +99,6 @@ class Links:
     def is_up(self, node: NodeId) -> bool:
         link = self.links.get(node)
         return link is not None and link.state is UP
-
-    def is_full(self) -> bool:
-        """Whether this node takes no link that only connectivity asks for."""
-        return 0 < self._config.max_links <= len(self.links)
 
     def note_fading(self, nodes: Iterable[NodeId], topics: Iterable[Topic]) -> None:
         """These neighbours are about to give topics up, or to leave.
@@ -160,13 +161,13 @@ class Links:
 
     def fade(self, node: NodeId) -> None:
         """Count on a link no more: it is about to be taken down (see `link_pruning`)."""
-        self.links[node].state = FADING
+        self._set_state(self.links[node], FADING)
 
     def unfade(self, node: NodeId) -> None:
         """It stays after all."""
         link = self.links.get(node)
         if link is not None and link.state is FADING:
-            link.state = UP
+            self._set_state(link, UP)
             self.came_up.append(node)
 
     def is_fading(self, node: NodeId) -> bool:
@@ -184,7 +185,7 @@ class Links:
             link = self.links[ref.id] = Link(ref, ACCEPTED)
             self.note_change()
         elif link.state is not UP:
-            link.state = ACCEPTED
+            self._set_state(link, ACCEPTED)
         link.successors = message.successors
         if not self._config.remedies.links_agreed_by_both:
             self._set_up(link)
@@ -233,7 +234,7 @@ class Links:
             self._out.set_timer(LinkTimer(node), self._config.answer_timeout)
 
     def _open(self, link: Link) -> None:
-        link.state = OPENING
+        self._set_state(link, OPENING)
         link.attempts = 0
         self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors))
         self._out.set_timer(LinkTimer(link.ref.id), self._config.answer_timeout)
@@ -242,8 +243,12 @@ class Links:
 
     def _set_up(self, link: Link) -> None:
         if link.state is not UP:
-            link.state = UP
+            self._set_state(link, UP)
             self.came_up.append(link.ref.id)
+
+    def _set_state(self, link: Link, state: LinkState) -> None:
+        link.state = state
+        self.changes += 1
 
     def _patience(self) -> int:
         return self._config.answer_timeout * self._config.attempts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -151,7 +152,7 @@ class Views:
         }
         if self._peer_table.id != node:
             candidates[self._peer_table.id] = self._peer_table.topics_of(self._peer_table.id)
-        weights = {other: self._weight(other) for other in candidates}
+        weights = self._weights(candidates)
         chosen = build_backups(
             shadow.topics, candidates, weights, self._config.coverage, self._config.backups, self._random
         )
@@ -171,10 +172,14 @@ class Views:
             if shadow.counts[topic] >= self._config.coverage:
                 shadow.lacking.discard(topic)
 
-    def _weight(self, node: NodeId) -> int:
-        known = self._peer_table.get(node)
-        shadow_member = sum(1 for shadow in self.shadows.values() if node in shadow.backups)
-        return shadow_member + (len(known.neighbours) if known is not None else 0)
+    def _weights(self, nodes: Iterable[NodeId]) -> dict[NodeId, int]:
+        """How much each has to do already: its links, and the backup sets it serves in here."""
+        serving = Counter(backup for shadow in self.shadows.values() for backup in shadow.backups)
+        found = {}
+        for node in nodes:
+            known = self._peer_table.get(node)
+            found[node] = serving[node] + (len(known.neighbours) if known is not None else 0)
+        return found
 
     def backups_of(self, node: NodeId) -> list[Ref]:
         shadow = self.shadows.get(node)

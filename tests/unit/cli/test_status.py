@@ -1,0 +1,48 @@
+"""omen status: what is printed of the nodes of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from omen.cli.main import main
+
+NODE: dict[str, Any] = {
+    "name": "ann",
+    "status": "ok",
+    "address": "127.0.0.1:1",
+    "links": ["bob"],
+    "topics": [],
+    "predecessors": ["bob"],
+    "successors": ["bob"],
+    "refused": {},
+    "denied": {},
+    "stalled": [],
+    "delivered": 5,
+    "published": 7,
+    "repairs": 0,
+}
+STALLED = [
+    {"topic": "tea", "publisher": "cid", "incarnation": 1, "behind": 1200, "seconds": 3.04},
+    {"topic": "jazz", "publisher": "dan", "incarnation": 2, "behind": 7, "seconds": 12.5},
+]
+
+
+def test_streams_that_are_stalled_are_shown_the_longest_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omen.net.local.cluster.survey", lambda *_: [{**NODE, "status": "stalled", "stalled": STALLED}])
+    assert main(["status"]) == 1
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    first = lines.index(["stalled", "at", "topic", "publisher", "behind", "for"])
+    shown = [line for line in lines[first:] if line[:1] == ["ann"]]
+    assert shown == [["ann", "jazz", "dan", "7", "12.5", "s"], ["ann", "tea", "cid", "1,200", "3.0", "s"]]
+
+
+def test_where_none_is_stalled_nothing_is_said_of_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omen.net.local.cluster.survey", lambda *_: [NODE])
+    assert main(["status"]) == 0
+    assert "stalled" not in capsys.readouterr().out
