@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test coverage search demo lint style types imports duplicates hooks format docs release \
+.PHONY: help setup test coverage search search-of-the-day demo lint style types imports duplicates hooks format docs release \
 	bench bench-compare claims lock clean
 
 help:  ## this list
@@ -30,12 +30,16 @@ coverage: setup  ## all tests, and which branches of src they never took; under 
 	@rm -rf build/coverage && mkdir -p build/coverage
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered --cov-report=html
 
-search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it, 100 busy; what fails is shrunk
+search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it, 100 busy, and worlds of the day; what fails is shrunk
 	@status=0; \
 	$(BIN)/omen simulate --search --seeds 0..299 --workers $(WORKERS) || status=1; \
 	$(BIN)/omen simulate --search --worlds beyond --seeds 0..99 --workers $(WORKERS) || status=1; \
 	$(BIN)/omen simulate --search --worlds busy --seeds 0..99 --workers $(WORKERS) || status=1; \
+	$(BIN)/python -m tools.search_of_the_day --workers $(WORKERS) || status=1; \
 	exit $$status
+
+search-of-the-day: setup  ## a few worlds whose seeds come from the date; what fails becomes a scenario and a warning
+	@$(BIN)/python -m tools.search_of_the_day --within 20 --beyond 3 --warn --workers $(WORKERS)
 
 lint: style types imports duplicates  ## style, types, the direction of imports, duplicated code
 

@@ -24,7 +24,7 @@ REMEDIES = (
     "links_agreed_by_both",
     "holes_end",
 )
-DRAWS = ("within", "beyond", "busy", "refusing", "plain")
+DRAWS = ("within", "beyond", "busy", "refusing", "twofold", "plain")
 SYSTEMS = ("omen", "spidercast")
 OPTIONS = ("seeds", "worlds", "without", "workers", "keep", "stop", "failures")
 """What only a search can be told."""
@@ -51,7 +51,8 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
         choices=DRAWS,
         help="within: up to L events at a time, audit off; beyond: more than that at once, audit on; busy: "
         "thousands of publications per second; refusing: as within, with failure detectors and hosts that refuse for "
-        "processes that ended; plain: a network that neither pauses nor suspects (within)",
+        "processes that ended; twofold: as within, at connectivity 2; plain: a network that neither pauses nor "
+        "suspects (within)",
     )
     group.add_argument(
         "--without", metavar="REMEDY", action="append", choices=REMEDIES, help="switch a remedy off, to see"

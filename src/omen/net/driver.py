@@ -18,7 +18,7 @@ from omen.net.observe.logs import Log
 from omen.net.observe.metrics import Histogram
 from omen.net.recording import Recorder
 from omen.net.security.admission import AdmissionControl
-from omen.net.security.hello import FIELDS_REVISION, UNREADABLE, Hello, Reason, Refused
+from omen.net.security.hello import FIELDS_REVISION, NEARBY_REVISION, UNREADABLE, Hello, Reason, Refused
 from omen.net.transport.connection import Connection
 from omen.net.transport.peer import FrameParts
 from omen.net.transport.peers import Peers
@@ -57,12 +57,15 @@ from omen.protocol.events import (
 )
 from omen.protocol.messages import wire
 from omen.protocol.messages.base import Message, Ref
+from omen.protocol.messages.overlay import NearbyChanged, NearbyQuery, NearbyReply
 from omen.protocol.messages.publications import FIELDS, KINDS, Announce, Publication, parse_publication, without_fields
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
 ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
 PUBLICATION = "Publication"
+SINCE: dict[type, int] = dict.fromkeys((NearbyQuery, NearbyReply, NearbyChanged), NEARBY_REVISION)
+"""Messages that nodes of an older revision do not know."""
 
 ForApplication = Gap | Held | Notification
 """What a core has to say to the application above it, apart from publications."""
@@ -207,7 +210,8 @@ class Driver:
                             continue
                     parts, size, urgent = frame(message)
                     self._count_sent(message, size, 1)
-                    self.peers.send(to, address, parts, size, urgent, self._asker)
+                    since = SINCE.get(type(message), 0)
+                    self.peers.send(to, address, parts, size, urgent, self._asker, since)
                 case SetTimer(timer, delay):
                     self._set_timer(timer, delay)
                 case Connect(peer, address):

@@ -26,6 +26,7 @@ SHORTEST_S, LONGEST_S = 0.001, 100_000_000
 POSITIVE = frozenset(
     [
         "resilience",
+        "connectivity",
         "sample_size",
         "shuffle_size",
         "attempts",
@@ -209,6 +210,8 @@ class NodeConfig:
         if host in ("0.0.0.0", "::") and not self.advertise:
             raise InvalidInput(f"listen {self.listen!r} is every address of this machine: say which one in `advertise`")
         check_exposure(self.listen, self.security, self.access)
+        if not 1 <= self.protocol.connectivity <= 2:
+            raise InvalidInput(f"protocol.connectivity is {self.protocol.connectivity}: must be 1 or 2")
         limits, largest = self.limits, min(self.limits.payload_bytes, self.protocol.dissemination.largest_payload)
         if limits.frame_bytes < largest + HEADER_BYTES:
             what = f"less than the largest publication ({largest} bytes) and its head of {HEADER_BYTES}"

@@ -128,6 +128,14 @@ class Config:
     find each other; longer in a large cluster, where others try too."""
     redundant_removals: int = 5
     """Links inside the shadow set that a repair may remove when another path is verified."""
+    connectivity: int = 1
+    """2: this node sees to it that its topics stay connected when it is lost. 1: it helps those that do."""
+    connectivity_period: Time = SECOND
+    """One search for ways round this node per such interval at most."""
+    connectivity_recheck: Time = 10 * SECOND
+    """After so long a topic is searched again although no change was heard of."""
+    max_links: int = 0
+    """With so many links a node takes none that only connectivity 2 asks for. 0: any number."""
     global_view: bool = False
     """OMen-G: the driver hands every node all descriptors (omen 6.1)."""
     remedies: Remedies = field(default_factory=Remedies)

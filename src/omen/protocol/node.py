@@ -182,6 +182,7 @@ class OmenNode(ShownNode):
             self._parts.failure_detector.start()
         if self.config.audit:
             self._parts.audit.start()
+        self._parts.connectivity.start()
         self._parts.lost_peers.start()
         if self._contacts:
             self._join(self._contacts)
@@ -319,6 +320,8 @@ class OmenNode(ShownNode):
         links, ring = parts.links, parts.ring
         if self.config.audit and (links.came_up or links.changed):
             parts.audit.labels.note_change()
+        if links.came_up or links.version != parts.connectivity.links_version:
+            parts.connectivity.follow_links()
         if links.came_up or parts.shadow_member.proposals:
             parts.shadow_member.confirm_links()
         ring_changed = ring.changed

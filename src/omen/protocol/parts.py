@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from omen.protocol.audit.audit import Audit
+from omen.protocol.connectivity.connectivity import Connectivity
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, TimerHandlers
 from omen.protocol.membership.connections import Connections, Incarnations, OwnDescriptor
@@ -51,6 +52,7 @@ class Parts(msgspec.Struct, frozen=True):
     connections: Connections
     incarnations: Incarnations
     audit: Audit
+    connectivity: Connectivity
 
     def handlers(self) -> Handlers:
         """The messages that one part alone handles."""
@@ -65,6 +67,7 @@ class Parts(msgspec.Struct, frozen=True):
             **self.shadow_member.handlers(),
             **self.link_pruning.handlers(),
             **self.audit.handlers(),
+            **self.connectivity.handlers(),
         }
 
     def timers(self) -> TimerHandlers:
@@ -79,6 +82,7 @@ class Parts(msgspec.Struct, frozen=True):
             **self.requests.timers(),
             **self.link_pruning.timers(),
             **self.audit.timers(),
+            **self.connectivity.timers(),
         }
 
 
@@ -115,4 +119,5 @@ def build_parts(context: NodeContext, registry: Registry | None, lost_peers: Map
         connections=Connections(context, ring, links),
         incarnations=incarnations,
         audit=Audit(context, ring, links, lookup),
+        connectivity=Connectivity(context, links, requests, pruning),
     )

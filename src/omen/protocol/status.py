@@ -143,7 +143,8 @@ class OwnStatus(msgspec.Struct, frozen=True):
 
 class NodeStatus(msgspec.Struct, frozen=True):
     """One node at one moment. `wanted`: its topics once all it asked for is handled; `waiting`: those it is still to be
-    linked in. `labels`: of the piece of each topic that the node is in; a read-only view that goes on changing.
+    linked in. `cut_topics`: how many topics the loss of this node would split, as far as it has seen. `labels`: of the
+    piece of each topic that the node is in; a read-only view that goes on changing.
     """
 
     own: OwnStatus
@@ -156,6 +157,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
     repairs: RepairsStatus
     backup_sets: Mapping[NodeId, BackupSetStatus]
     split_topics: int
+    cut_topics: int
     led_topics: frozenset[Topic]
     labels: Mapping[Topic, Label]
     dissemination: DisseminationStatus
@@ -281,6 +283,7 @@ def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus
         repairs=_repairs_status(parts),
         backup_sets=backup_sets_status(parts),
         split_topics=parts.audit.rendezvous.count_split(),
+        cut_topics=len(parts.connectivity.cut),
         led_topics=frozenset(parts.audit.labels.led()),
         labels=MappingProxyType(parts.audit.labels.labels),
         dissemination=dissemination,

@@ -264,6 +264,13 @@ def draw_refusing(seed: int) -> Scenario:
     return structs.replace(scenario, name=f"refusing {seed}", config=config, network=network)
 
 
+def draw_twofold(seed: int) -> Scenario:
+    """The worlds within L once more, of nodes that keep every topic 2-connected."""
+    scenario = draw_within(seed)
+    config = structs.replace(scenario.config, connectivity=2, connectivity_ms=500.0)
+    return structs.replace(scenario, name=f"twofold {seed}", config=config)
+
+
 def draw_beyond(seed: int) -> Scenario:
     """More than L at once: half the nodes, a cut of minutes, links that vanish. The audit is on, and heals it."""
     random = generator_for(seed, "beyond")

@@ -29,11 +29,13 @@ from omen.protocol.repair.path_probes import PROBES_AT_MOST
 from omen.protocol.repair.views import SEEN_AT_MOST
 from omen.protocol.status import NodeSizes
 from omen.quality import check_overlay
+from omen.sim.cut_pairs import cut_pairs
 from omen.sim.population import Population
 from omen.sim.promise import Promise
 from omen.sim.world import Heard, World
 
 CONNECTED, HANDLED, BOUNDED, COVERED, AGREED = "connected", "handled", "bounded", "covered", "agreed"
+DISPENSABLE = "dispensable"
 JOINED = "joined"
 
 SIZES = {
@@ -70,6 +72,7 @@ class Bounds:
     connected: Time = 30 * SECOND
     handled: Time = 40 * SECOND
     one_sided: Time = 3 * SECOND
+    dispensable: Time = 30 * SECOND
     idle: Time = 60 * SECOND
     open_events: int = 64
     news_in_a_round: int = 512
@@ -143,6 +146,8 @@ class Monitors(Watch):
         self._handled: set[EventId] = set()
         self._knowing: dict[EventId, set[tuple[NodeId, int]]] = {}
         self._promise = Promise(population)
+        self._is_twofold = population.config.connectivity > 1
+        self.cut_pairs = 0
         self._unexplained: set[Topic] = set()
         self._may_leave: set[NodeId] = set()
         self._promised = bool(self.bounds.handled)
@@ -206,6 +211,8 @@ class Monitors(Watch):
         self._looks += 1
         if self._looks % 5 != 1:
             return
+        if self._is_twofold:
+            self._check_cut_pairs()
         for node in self.population.members():
             core = self.population.cores[node]
             self._check_sizes(core)
@@ -226,6 +233,7 @@ class Monitors(Watch):
             self.connected_since is not None
             and not self._expected
             and not self._one_sided
+            and not (self._is_twofold and (self.cut_pairs or not self._looks))
             and not any(core.is_busy or core.open_lookups for core in cores)
         )
 
@@ -309,6 +317,15 @@ class Monitors(Watch):
         elif max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.connected + self._patience:
             waited = (now - self.last_cause) / SECOND
             self._record(CONNECTED, f"{waited:.1f} s after the last event still split: {listed(self.split_topics())}")
+
+    def _check_cut_pairs(self) -> None:
+        """With connectivity 2 no topic has a cut node for long."""
+        found = cut_pairs(self.population)
+        self.cut_pairs = sum(map(len, found.values()))
+        now = self.world.now
+        if max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.dispensable + self._patience:
+            for topic, nodes in found.items():
+                self._record(DISPENSABLE, f"{listed(map(self._name, nodes))} in {self._label(topic)}")
 
     def _check_promise(self, who: str) -> None:
         """Topics are in no more pieces than open events explain; each is told once, until it is connected."""

@@ -42,6 +42,7 @@ PERIODS = {
     "heartbeat_ms": "heartbeat_period",
     "suspicion_ms": "suspicion_time",
     "audit_ms": "audit_period",
+    "connectivity_ms": "connectivity_period",
 }
 
 RENAMED = {
@@ -142,6 +143,10 @@ class ConfigSpec(Table, frozen=True):
     audit: bool | None = None
     audit_ms: float | None = None
     label_refresh: int | None = None
+    connectivity: int | None = None
+    connectivity_ms: float | None = None
+    connectivity_recheck_ms: float | None = None
+    max_links: int | None = None
     lost_retry_ms: float | None = None
     lost_memory_ms: float | None = None
     remedies: RemedySpec = RemedySpec()
@@ -216,6 +221,7 @@ class BoundsSpec(Table, frozen=True):
     connected_s: float | None = None
     handled_s: float | None = None
     one_sided_s: float | None = None
+    dispensable_s: float | None = None
     idle_s: float | None = None
 
 

@@ -56,6 +56,7 @@ def _write_overlay(page: Page, broker: Broker, status: NodeStatus) -> None:
     page.gauge("omen_subscriptions", "Topics delivered to the application.", len(broker.subscribed_keys))
     page.gauge("omen_ring_members", "Nodes known near this one on the ring.", len(status.membership.ring))
     page.gauge("omen_split_topics", "Topics reported to this node in several pieces now.", status.split_topics)
+    page.gauge("omen_cut_topics", "Topics that the loss of this node would split, as far as seen.", status.cut_topics)
 
 
 def _write_detector(page: Page, driver: Driver, status: NodeStatus) -> None:

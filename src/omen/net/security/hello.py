@@ -9,7 +9,7 @@ where a later one is needed, as for a secret, it is refused with what it lacks. 
 know are not sent to it.
 
 Revisions: 0, without the last two fields; 1, with them, and a proof after the hello (see `handshake`); 2, publications
-with a block of fields; 3, `is_direct`.
+with a block of fields; 3, `is_direct`, and the messages of a search for ways round a node.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
 VERSION = 1
 REVISION = 3
 FIELDS_REVISION = 2
+NEARBY_REVISION = 3
 MAGIC, REFUSAL = b"OMEN", b"OMNO"
 PREFACE = struct.Struct(">4sHI")
 LARGEST = 4096

@@ -51,7 +51,7 @@ class Peer(msgspec.Struct):
     connection: Connection | None = None
     dialling: asyncio.Task[None] | None = None
     retry: asyncio.TimerHandle | None = None
-    waiting: list[tuple[FrameParts, int, bool]] = msgspec.field(default_factory=list)
+    waiting: list[tuple[FrameParts, int, bool, int]] = msgspec.field(default_factory=list)
     waiting_bytes: int = 0
     failures: int = 0
     is_reported: bool = False

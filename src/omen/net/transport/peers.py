@@ -59,10 +59,18 @@ class Peers:
         return Connection(self)
 
     def send(
-        self, node: NodeId, address: str, parts: FrameParts, size: int, urgent: bool, asker: NodeId | None = None
+        self,
+        node: NodeId,
+        address: str,
+        parts: FrameParts,
+        size: int,
+        urgent: bool,
+        asker: NodeId | None = None,
+        since: int = 0,
     ) -> None:
         """Have a frame sent with the next tick; dial first where there is no connection. `asker`: the peer whose
-        message led to it, and who pays for the dial.
+        message led to it, and who pays for the dial. `since`: the revision that knows it; to a peer of an older one it
+        is not sent.
         """
         peer = self.table.get(node)
         if peer is None:
@@ -75,6 +83,8 @@ class Peers:
             peer = self.table[node] = Peer(node, address)
         connection = peer.connection
         if connection is not None:
+            if since and _is_older(connection, since):
+                return
             if connection.queue(parts, size, urgent):
                 self._dirty.add(connection)
                 self._want_flush()
@@ -83,7 +93,7 @@ class Peers:
             return
         if address:
             peer.address = address
-        self._hold(peer, parts, size, urgent)
+        self._hold(peer, parts, size, urgent, since)
         self._dialler.dial(peer)
 
     def _may_dial(self, asker: NodeId | None) -> bool:
@@ -94,12 +104,12 @@ class Peers:
             return False
         return asker is None or self.admission.dials.pay(asker, self._loop.time())
 
-    def _hold(self, peer: Peer, parts: FrameParts, size: int, urgent: bool) -> None:
+    def _hold(self, peer: Peer, parts: FrameParts, size: int, urgent: bool, since: int) -> None:
         if peer.waiting_bytes + size > self.limits.queue_bytes:
             peer.is_broken = True
             self.counters.dropped_queue_full += 1
             return
-        peer.waiting.append((parts, size, urgent))
+        peer.waiting.append((parts, size, urgent, since))
         peer.waiting_bytes += size
 
     def _want_flush(self) -> None:
@@ -273,8 +283,9 @@ class Peers:
             peer.retry.cancel()
             peer.retry = None
         waiting, peer.waiting, peer.waiting_bytes = peer.waiting, [], 0
-        for parts, size, urgent in waiting:
-            connection.queue(parts, size, urgent)
+        for parts, size, urgent, since in waiting:
+            if not _is_older(connection, since):
+                connection.queue(parts, size, urgent)
         self._dirty.add(connection)
         self._want_flush()
         if peer.is_broken:
@@ -344,7 +355,7 @@ class Peers:
         if not peer.is_wanted:
             del self.table[peer.node]
             return
-        if any(not urgent for _, _, urgent in peer.waiting):
+        if any(not urgent for _, _, urgent, _ in peer.waiting):
             peer.is_broken = True
         peer.waiting, peer.waiting_bytes = [], 0
         if self._note_refusal(peer, error):
@@ -449,3 +460,7 @@ class Peers:
         for connection in list(self._open):
             connection.abort()
         self.table.clear()
+
+
+def _is_older(connection: Connection, revision: int) -> bool:
+    return connection.peer is not None and connection.peer.revision < revision

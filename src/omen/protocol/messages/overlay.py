@@ -162,10 +162,13 @@ class LinkedLossReply(Message, frozen=True, array_like=True, tag=25):
 
 
 class LinkProposal(Message, frozen=True, array_like=True, tag=26):
+    """`lasting`: the asker counts on the link as a way round a node; it is not to be pruned."""
+
     asker: Ref
     event: EventId
     attempt: Number
     other: Ref
+    lasting: bool = False
 
 
 class LinkConfirmed(Message, frozen=True, array_like=True, tag=27):
@@ -385,6 +388,36 @@ class PieceReply(Message, frozen=True, array_like=True, tag=66):
     hands: tuple[tuple[Ref, Number, bytes], ...]
 
 
+class NearbyQuery(Message, frozen=True, array_like=True, tag=70):
+    """A node looks for a way round itself: which of your links carry these topics? `digest`: of your last answer."""
+
+    asker: Ref
+    nonce: Number
+    topics: tuple[Place, ...]
+    digest: Number = 0
+
+
+class NearbyReply(Message, frozen=True, array_like=True, tag=71):
+    """`mine`: bits over the topics asked; `links`: each neighbour with its bits. `full`: I take no more links.
+
+    `same`: all is as in my last answer, whose digest you know.
+    """
+
+    me: Ref
+    nonce: Number
+    mine: bytes
+    degree: Number
+    full: bool
+    links: tuple[tuple[Ref, bytes], ...]
+    same: bool = False
+
+
+class NearbyChanged(Message, frozen=True, array_like=True, tag=72):
+    """I have lost a link since I answered your `NearbyQuery`."""
+
+    me: Ref
+
+
 AnyMessage = (
     Shuffle
     | ShuffleReply
@@ -431,11 +464,15 @@ AnyMessage = (
     | PieceReportAck
     | PieceQuery
     | PieceReply
+    | NearbyQuery
+    | NearbyReply
+    | NearbyChanged
 )
 
 FAILURE_DETECTION = ("Ping", "Pong", "Heartbeat", "IndirectPing", "FailureNotice", "Refutation")
 AUDIT = ("LabelDigest", "LabelBuckets", "LabelUpdate", "PieceReport", "PieceReportAck", "PieceQuery", "PieceReply")
-"""Kinds that are counted apart: those of the failure detector and those of the audit."""
+CONNECTIVITY = ("NearbyQuery", "NearbyReply", "NearbyChanged")
+"""Kinds that are counted apart: those of the failure detector, of the audit, and of searches for ways round a node."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(AnyMessage)

@@ -91,6 +91,9 @@ class LinkPruning:
         self._needed: dict[NodeId, Time] = {}
         self._passing = PassingProbes(self._patience)
         self._pruned: dict[NodeId, int] = {}
+        self._connectivity = config.connectivity
+        self._all_kept: Time = 0
+        self._lasting: dict[NodeId, None] = {}
         # A probe is told from those of the node's former incarnations, for which others may still remember a way.
         self._nonce = context.peer_table.ref.incarnation << NONCE_BITS
 
@@ -140,6 +143,16 @@ class LinkPruning:
             if self._needed.get(node, 0) <= now and not self._is_kept(node) and all(times[t] > 1 for t in topics)
         )
 
+    def count_on_all(self, until: Time) -> None:
+        """A node looks for ways round itself, and was told of the links here: none of them goes for a while."""
+        self._all_kept = max(self._all_kept, until)
+
+    def keep_lasting(self, node: NodeId) -> None:
+        """This link is a way round a node: it is not pruned."""
+        if len(self._lasting) >= REMEMBERED_AT_MOST:
+            del self._lasting[next(iter(self._lasting))]
+        self._lasting[node] = None
+
     def on_hint(self, _: NodeId, message: PruneHint) -> None:
         if self.trial is None:
             self._begin(message)
@@ -176,6 +189,8 @@ class LinkPruning:
         return self._links.is_up(node) and not others and not self._is_kept(node) and not self._requests.departing
 
     def _is_kept(self, node: NodeId) -> bool:
+        if self._connectivity > 1 or self._all_kept > self._clock.now or node in self._lasting:
+            return True
         return self._kept.get(node, 0) > self._clock.now
 
     def on_path_probe(self, sender: NodeId, message: PathProbe) -> None:

@@ -100,6 +100,10 @@ class Links:
         link = self.links.get(node)
         return link is not None and link.state is UP
 
+    def is_full(self) -> bool:
+        """Whether this node takes no link that only connectivity asks for."""
+        return 0 < self._config.max_links <= len(self.links)
+
     def note_fading(self, nodes: Iterable[NodeId], topics: Iterable[Topic]) -> None:
         """These neighbours are about to give topics up, or to leave.
 

@@ -98,6 +98,10 @@ class ShadowMember:
     def on_proposal(self, _: NodeId, message: LinkProposal) -> None:
         if self._requests.departing:
             return
+        if message.lasting:
+            if self._links.is_full() and message.other.id not in self._links.links:
+                return
+            self._keep_lasting(message.other.id)
         self._links.plan(message.other)
         if self._links.is_up(message.other.id):
             self._confirm(message.asker, message.event, message.attempt, message.other.id)
@@ -105,6 +109,10 @@ class ShadowMember:
             waiting = self.proposals.setdefault(message.other.id, [])
             waiting[:] = [entry for entry in waiting if entry[1] != message.event]
             waiting.append((message.asker, message.event, message.attempt))
+
+    def _keep_lasting(self, node: NodeId) -> None:
+        if self._link_pruning is not None:
+            self._link_pruning.keep_lasting(node)
 
     def confirm_links(self) -> None:
         """Tell who proposed them of the links that came up; forget those that were given up."""

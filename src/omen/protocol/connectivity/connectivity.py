@@ -1,0 +1,315 @@
+"""The search of a node for a way round itself, in each of its topics: see the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import msgspec
+
+from omen.protocol.connectivity.surroundings import Seen, Surroundings
+from omen.protocol.context import NodeContext
+from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers, Topic
+from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.overlay import (
+    EventId,
+    LinkProposal,
+    NearbyChanged,
+    NearbyQuery,
+    NearbyReply,
+    Ref,
+)
+from omen.protocol.repair.link_pruning import LinkPruning
+from omen.protocol.repair.links import Links
+from omen.protocol.repair.requests import Requests
+from omen.protocol.repair.shadow_set import positions, to_bits
+
+HOPS = 8
+"""How far a search goes; ways round are this long at most."""
+ASKED_AT_MOST = 128
+TRIES = 3
+KEPT_AT_MOST = 256
+WATCHERS_AT_MOST = 256
+WIDEST = 512
+"""Topics of one search; the others come next."""
+
+
+class SearchTimer(Timer, frozen=True):
+    """A search may begin."""
+
+
+class NearbyTimer(Timer, frozen=True):
+    """Those asked have had their time to answer."""
+
+    nonce: int
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """The last answer of a node, and to which question."""
+
+    topics: tuple[Topic, ...]
+    digest: int
+    reply: NearbyReply
+
+
+class Search(msgspec.Struct):
+    """The one under way. `asked`: for what each node was asked; `silent`: those that have not answered yet."""
+
+    nonce: int
+    around: Surroundings
+    furthest: int
+    asked: dict[NodeId, tuple[Ref, tuple[Topic, ...]]] = msgspec.field(default_factory=dict)
+    silent: set[NodeId] = msgspec.field(default_factory=set)
+    tries: int = 0
+    hops: int = 0
+
+
+class Connectivity:
+    """`due`: the topics to be searched. `cut`: those in which this node is still a cut node, as far as it has seen."""
+
+    def __init__(self, context: NodeContext, links: Links, requests: Requests, link_pruning: LinkPruning) -> None:
+        self._context = context
+        self._peer_table = context.peer_table
+        self._config = context.config
+        self._out = context.out
+        self._clock = context.clock
+        self._links = links
+        self._requests = requests
+        self._link_pruning = link_pruning
+        self.due: set[Topic] = set()
+        self.cut: set[Topic] = set()
+        self.search: Search | None = None
+        self.searches = 0
+        self.links_version = -1
+        self._up: dict[NodeId, frozenset[Topic]] = {}
+        self._kept: dict[NodeId, Kept] = {}
+        self._watchers: dict[NodeId, tuple[Ref, Time]] = {}
+        self._certified_at: dict[Topic, Time] = {}
+        self._nonce = 0
+
+    def handlers(self) -> Handlers:
+        return {NearbyQuery: self.on_query, NearbyReply: self.on_reply, NearbyChanged: self.on_changed}
+
+    def timers(self) -> TimerHandlers:
+        return {SearchTimer: self.on_search_timer, NearbyTimer: self.on_nearby_timer}
+
+    @property
+    def is_wanted(self) -> bool:
+        return self._config.connectivity > 1
+
+    def start(self) -> None:
+        """Begin at a random time of the period, so that searches are spread."""
+        if self.is_wanted:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        period = self._config.connectivity_period
+        self._out.set_timer(SearchTimer(), period // 2 + self._context.random.randrange(period))
+
+    # What has changed
+
+    def follow_links(self) -> None:
+        """Links have come up or gone: search the topics concerned; those that count on lost ones are told."""
+        self.links_version = self._links.version
+        before, self._up = self._up, {node: self._shared(node) for node in self._links.up()}
+        lost = False
+        for node in before.keys() | self._up.keys():
+            changed = before.get(node, frozenset()) ^ self._up.get(node, frozenset())
+            if self.is_wanted:
+                self.due.update(changed)
+            lost |= not before.get(node, frozenset()) <= self._up.get(node, frozenset())
+        if lost:
+            self._tell_watchers()
+
+    def _shared(self, node: NodeId) -> frozenset[Topic]:
+        return self._links.count_on(node) & self._peer_table.topics_of(self._peer_table.id)
+
+    def _tell_watchers(self) -> None:
+        now, me = self._clock.now, self._peer_table.ref
+        watchers, self._watchers = self._watchers, {}
+        for ref, until in watchers.values():
+            if until > now:
+                self._out.send(ref, NearbyChanged(me))
+
+    def on_changed(self, sender: NodeId, _: NearbyChanged) -> None:
+        """A node that a way round may lead through has lost a link."""
+        kept = self._kept.pop(sender, None)
+        if kept is not None and self.is_wanted:
+            self.due.update(kept.topics)
+
+    # A search
+
+    def on_search_timer(self, _: SearchTimer) -> None:
+        if not self.is_wanted:
+            return
+        self._set_timer()
+        requests = self._requests
+        if self.search is not None or requests.departing or requests.joining or not self._links.links:
+            return
+        if any(link.state.value in ("planned", "opening", "accepted") for link in self._links.links.values()):
+            return  # what is being linked may join what seems apart
+        self.follow_links()
+        mine = self._peer_table.topics_of(self._peer_table.id)
+        self.due &= mine
+        self.cut &= mine
+        furthest = HOPS if self.due - self.cut else 2 * HOPS
+        wanted = self.due | self._old()
+        if wanted:
+            self._begin(wanted, furthest)
+
+    def _old(self) -> set[Topic]:
+        """All topics are searched again after a while: what was told may have been lost."""
+        oldest = self._clock.now - self._config.connectivity_recheck
+        self._certified_at = {topic: at for topic, at in self._certified_at.items() if at > oldest}
+        return {topic for topics in self._up.values() for topic in topics if topic not in self._certified_at}
+
+    def _begin(self, wanted: set[Topic], furthest: int) -> None:
+        """`furthest`: without news a search goes further, so that no link is made because another way was found."""
+        topics = frozenset(sorted(wanted)[:WIDEST])
+        self.due -= topics
+        near = {node: shared & topics for node, shared in self._up.items() if shared & topics}
+        several = {topic for topic in topics if sum(topic in shared for shared in near.values()) > 1}
+        self._certify(topics - several)
+        if not several:
+            return
+        self._nonce += 1
+        self.searches += 1
+        near = {node: shared & several for node, shared in near.items() if shared & several}
+        self.search = Search(self._nonce, Surroundings(self._peer_table.id, several, near), furthest)
+        self._ask({node: (self._links.links[node].ref, shared) for node, shared in near.items()})
+
+    def _certify(self, topics: Iterable[Topic]) -> None:
+        for topic in topics:
+            self._certified_at[topic] = self._clock.now
+            self.cut.discard(topic)
+
+    def _ask(self, nodes: dict[NodeId, tuple[Ref, frozenset[Topic]]]) -> None:
+        search = self.search
+        assert search is not None
+        search.tries = 0
+        search.hops += 1
+        for node in sorted(nodes)[: ASKED_AT_MOST - len(search.asked)]:
+            ref, topics = nodes[node]
+            search.asked[node] = (ref, tuple(sorted(topics)))
+            search.silent.add(node)
+        self._ask_silent(search)
+
+    def _ask_silent(self, search: Search) -> None:
+        search.tries += 1
+        for node in sorted(search.silent):
+            ref, topics = search.asked[node]
+            kept = self._kept.get(node)
+            digest = kept.digest if kept is not None and kept.topics == topics else 0
+            self._out.send(ref, NearbyQuery(self._peer_table.ref, search.nonce, topics, digest))
+        self._out.set_timer(NearbyTimer(search.nonce), self._config.answer_timeout)
+
+    def on_nearby_timer(self, timer: NearbyTimer) -> None:
+        search = self.search
+        if search is None or search.nonce != timer.nonce or not search.silent:
+            return
+        if search.tries < TRIES:
+            self._ask_silent(search)
+            return
+        for node in sorted(search.silent):  # it has failed, or is of a version that knows no such question
+            ref, topics = search.asked[node]
+            known = self._peer_table.known.get(node)
+            degree = len(known.neighbours) if known is not None else 0
+            if node in self._up:
+                search.around.add(Seen(ref, frozenset(topics), {}, degree))
+        search.silent.clear()
+        self._go_on(search)
+
+    def on_reply(self, sender: NodeId, message: NearbyReply) -> None:
+        search = self.search
+        if search is None or search.nonce != message.nonce or sender not in search.silent:
+            return
+        _, topics = search.asked[sender]
+        kept = self._kept.get(sender)
+        if message.same:
+            if kept is None or kept.topics != topics:
+                return
+            message = kept.reply
+        elif any(int.from_bytes(bits, "little") >> len(topics) for bits in _bits_of(message)):
+            return
+        else:
+            self._keep(sender, Kept(topics, digest_of(message), message))
+        search.silent.discard(sender)
+        search.around.add(_seen(message, topics))
+        if not search.silent:
+            self._go_on(search)
+
+    def _keep(self, node: NodeId, kept: Kept) -> None:
+        self._kept.pop(node, None)
+        while len(self._kept) >= KEPT_AT_MOST:
+            del self._kept[next(iter(self._kept))]
+        self._kept[node] = kept
+
+    def _go_on(self, search: Search) -> None:
+        """All have answered: further outwards where pieces are apart, or the end."""
+        apart = search.around.apart()
+        if apart and search.hops < search.furthest and len(search.asked) < ASKED_AT_MOST:
+            further = search.around.frontier(apart)
+            if further:  # for all topics: a node is asked once, and ways in other topics may lead through it too
+                everything = frozenset(search.around.topics)
+                self._ask({node: (ref, everything) for node, ref in further.items()})
+                return
+        self.search = None
+        self._certify(topic for topic in search.around.topics if topic not in apart)
+        if apart:
+            self.cut.update(apart)
+            pairs = search.around.plan(apart, self._context.engine, self._config.repair_rho)
+            self._propose(search, pairs)
+            if pairs:
+                self.due.update(apart)
+            else:  # no node takes another link: look again after a while
+                self._certified_at.update(dict.fromkeys(apart, self._clock.now))
+
+    def _propose(self, search: Search, pairs: Iterable[tuple[Ref, Ref]]) -> None:
+        me = self._peer_table.ref
+        event = EventId(me.id, me.incarnation, EventKind.AUDIT, search.nonce)
+        for one, other in pairs:
+            self._out.send(one, LinkProposal(me, event, 0, other, lasting=True))
+            self._out.send(other, LinkProposal(me, event, 0, one, lasting=True))
+
+    # The other side
+
+    def on_query(self, _: NodeId, message: NearbyQuery) -> None:
+        """Say which links carry these topics; the asker counts on them for a while."""
+        now, table, links = self._clock.now, self._peer_table, self._links
+        until = now + 2 * self._config.connectivity_recheck
+        self._link_pruning.count_on_all(until)
+        if message.asker.id not in self._watchers and len(self._watchers) >= WATCHERS_AT_MOST:
+            del self._watchers[next(iter(self._watchers))]
+        self._watchers[message.asker.id] = (message.asker, until)
+        asked = message.topics
+        named = tuple((links.links[node].ref, to_bits(asked, links.count_on(node))) for node in links.up())
+        settled = () if self._requests.departing else table.topics_of(table.id) - self._requests.waiting_for()
+        reply = NearbyReply(
+            table.ref,
+            message.nonce,
+            to_bits(asked, settled),
+            len(links.links),
+            links.is_full(),
+            tuple((ref, bits) for ref, bits in named if any(bits)),
+        )
+        if message.digest and message.digest == digest_of(reply):
+            reply = NearbyReply(table.ref, message.nonce, b"", len(links.links), False, (), same=True)
+        self._out.send(message.asker, reply)
+
+
+def digest_of(reply: NearbyReply) -> int:
+    """Of what decides how pieces hang together."""
+    parts = (reply.mine, reply.full, tuple((ref.id, ref.incarnation, bits) for ref, bits in reply.links))
+    return int.from_bytes(blake2b(repr(parts).encode(), digest_size=5).digest(), "big") + 1
+
+
+def _bits_of(message: NearbyReply) -> Iterable[bytes]:
+    return (message.mine, *(bits for _, bits in message.links))
+
+
+def _seen(message: NearbyReply, topics: tuple[Topic, ...]) -> Seen:
+    def named(bits: bytes) -> frozenset[Topic]:
+        return frozenset(topics[position] for position in positions(bits))
+
+    links = {ref.id: (ref, named(bits)) for ref, bits in message.links}
+    return Seen(message.me, named(message.mine), links, message.degree, message.full)

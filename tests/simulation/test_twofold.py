@@ -1,0 +1,106 @@
+"""Whole clusters at connectivity 2: no node is a cut node at rest, whatever has happened before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import networkx
+import pytest
+
+from omen.protocol.config import Config
+from omen.protocol.events import SECOND, NodeId
+from omen.quality import check_overlay
+from omen.sim.cut_pairs import cut_nodes, cut_pairs
+from omen.sim.population import Population
+from omen.sim.running import Run
+from omen.sim.scenario import ConfigSpec, Drawn, EventSpec, Scenario
+from omen.sim.search import Search, run_world
+from omen.sim.world import generator_for
+
+TWO = ConfigSpec(connectivity=2, connectivity_ms=500.0)
+
+
+def at_rest(config: ConfigSpec, seconds: float = 8.0) -> Run:
+    """A cluster that has had time to link itself."""
+    run = Run(Scenario(drawn=Drawn(24, 8), config=config, until_s=seconds), seed=3)
+    run.go()
+    return run
+
+
+def pairs(population: Population) -> int:
+    return sum(map(len, cut_pairs(population).values()))
+
+
+def test_cut_nodes_are_those_that_networkx_finds() -> None:
+    for seed in range(60):
+        random = generator_for(seed, "cut nodes")
+        nodes = random.randrange(2, 14)
+        links = {tuple(sorted(random.sample(range(nodes), 2))) for _ in range(random.randrange(1, 2 * nodes))}
+        assert cut_nodes(links) == sorted(networkx.articulation_points(networkx.Graph(links)))  # type: ignore[arg-type]
+
+
+def test_at_rest_the_loss_of_any_one_node_splits_no_topic_not_even_for_an_instant() -> None:
+    run = at_rest(TWO)
+    assert pairs(run.population) == 0
+    interests, overlay = run.population.snapshot()
+    assert check_overlay(interests, overlay, k=2).holds
+    node = max(run.population.members(), key=lambda node: len(run.population.cores[node].links()))
+    run.population.crash(run.population.labels[node])
+    for _ in range(100):
+        run.world.run_until(run.world.now + SECOND // 10)
+        assert not run.monitors.split_topics()
+    assert pairs(run.population) == 0
+
+
+def test_at_connectivity_one_there_are_cut_nodes() -> None:
+    assert pairs(at_rest(ConfigSpec()).population) > 0
+
+
+def test_in_a_mixed_cluster_those_with_setting_two_are_dispensable(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Population._core
+
+    def every_other(
+        self: Population, node: NodeId, incarnation: int, topics: Sequence[int], contacts: Sequence[object]
+    ) -> object:
+        given, self.config = self.config, replace(self.config, connectivity=1 + node % 2)
+        try:
+            return plain(self, node, incarnation, topics, contacts)  # type: ignore[arg-type]
+        finally:
+            self.config = given
+
+    monkeypatch.setattr(Population, "_core", every_other)
+    run = at_rest(TWO)
+    cut = {node for nodes in cut_pairs(run.population).values() for node in nodes}
+    assert cut
+    assert not any(node % 2 for node in cut)
+
+
+def test_max_links_is_not_exceeded_and_what_stays_cut_is_counted() -> None:
+    most = 4
+    run = at_rest(ConfigSpec(connectivity=2, connectivity_ms=500.0, max_links=most), 26.0)
+    before = at_rest(ConfigSpec())
+    cores = run.population.cores
+    for node, core in cores.items():
+        assert len(core.links()) <= max(most, len(before.population.cores[node].links()))
+    counted = sum(core.status().cut_topics for core in cores.values())
+    assert counted == pairs(run.population) > 0
+
+
+def test_after_losses_the_overlay_is_two_connected_again_within_half_a_minute() -> None:
+    events = tuple(EventSpec(burst=1, at=0.1, crash=f"n{number}") for number in (3, 9, 14))
+    outcome = Run(Scenario(drawn=Drawn(24, 8), config=TWO, events=events), seed=5).go()
+    assert outcome.went_well, outcome.complaints()
+    assert outcome.settled
+
+
+def test_random_worlds_at_connectivity_two_go_well() -> None:
+    for seed in range(5000, 5004):
+        world = run_world(Search("twofold"), seed)
+        assert world.went_well, world.complaints
+
+
+def test_the_defaults_ask_nothing() -> None:
+    assert Config().connectivity == 1
+    run = at_rest(ConfigSpec())
+    assert not any(kind.startswith("Nearby") for kind in run.world.messages)

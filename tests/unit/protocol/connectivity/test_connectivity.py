@@ -1,0 +1,188 @@
+"""The search for ways round a node, message by message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omen.protocol.connectivity.connectivity import Connectivity, NearbyTimer, SearchTimer, digest_of
+from omen.protocol.events import SECOND
+from omen.protocol.membership.connections import OwnDescriptor
+from omen.protocol.membership.ring import Ring
+from omen.protocol.membership.ring_lookup import RingLookup
+from omen.protocol.messages.overlay import LinkProposal, Message, NearbyChanged, NearbyQuery, NearbyReply, Ref
+from omen.protocol.repair.coordinator import Coordinator
+from omen.protocol.repair.link_pruning import LinkPruning
+from omen.protocol.repair.links import Links
+from omen.protocol.repair.loss_reports import LossReports
+from omen.protocol.repair.requests import Requests
+from omen.protocol.repair.views import Views
+from unit.protocol.contexts import describe, make_context, ref, sent
+
+ME, TOPIC = 1, 70
+
+
+class Driven:
+    """A node with links in one topic to some others."""
+
+    def __init__(self, *near: int, **settings: Any) -> None:
+        self.context = context = make_context(ME, (TOPIC,), **{"connectivity": 2, **settings})
+        self.links = Links(context)
+        for node in near:
+            self.links.preset(ref(node), ())
+            context.peer_table.learn(describe(node, (TOPIC,)))
+        ring, views, lookup = Ring(context), Views(context, None), RingLookup(context)
+        reports = LossReports(context, ring, lookup, Coordinator(context, ring, views, lookup))
+        requests = Requests(context, ring, self.links, views, OwnDescriptor(context, self.links, reports))
+        self.pruning = LinkPruning(context, self.links, requests)
+        self.part = Connectivity(context, self.links, requests, self.pruning)
+        self.part.follow_links()
+
+    def search(self) -> list[tuple[int, Message]]:
+        self.part.on_search_timer(SearchTimer())
+        return self.take()
+
+    def take(self) -> list[tuple[int, Message]]:
+        return sent(self.context.out)
+
+    def answer(self, node: int, *links: int, nonce: int = 1, same: bool = False, full: bool = False) -> None:
+        named = tuple((ref(other), b"\1") for other in links)
+        mine = b"" if same else b"\1"
+        self.part.on_reply(node, NearbyReply(ref(node), nonce, mine, len(links), full, named, same))
+
+
+def proposed(messages: list[tuple[int, Message]]) -> list[tuple[int, int]]:
+    assert all(isinstance(message, LinkProposal) and message.lasting for _, message in messages)
+    return [(to, message.other.id) for to, message in messages if isinstance(message, LinkProposal)]
+
+
+def test_a_node_whose_neighbours_are_linked_is_dispensable_and_asks_no_more() -> None:
+    driven = Driven(2, 3)
+    assert [to for to, _ in driven.search()] == [2, 3]
+    driven.answer(2, ME, 3)
+    driven.answer(3, ME, 2)
+    assert not driven.take()
+    assert not driven.part.cut
+    assert not driven.search(), "nothing has changed"
+
+
+def test_a_cut_node_has_its_neighbours_linked_and_looks_again() -> None:
+    driven = Driven(2, 3)
+    driven.search()
+    driven.answer(2, ME)
+    driven.answer(3, ME)
+    assert proposed(driven.take()) == [(2, 3), (3, 2)]
+    assert driven.part.cut == {TOPIC}
+    assert [to for to, _ in driven.search()] == [2, 3]
+    driven.answer(2, ME, 3, nonce=2)
+    driven.answer(3, ME, 2, nonce=2)
+    assert not driven.part.cut
+
+
+def test_the_search_goes_outwards_and_asks_each_node_once() -> None:
+    driven = Driven(2, 3)
+    driven.search()
+    driven.answer(2, ME, 4)
+    driven.answer(3, ME, 5, 6)
+    assert [to for to, _ in driven.take()] == [4]
+    driven.answer(4, 2, 5)
+    assert not driven.take()
+    assert not driven.part.cut
+
+
+def test_a_neighbour_that_does_not_answer_is_linked_as_one_that_leads_nowhere() -> None:
+    """It is of a version that knows no such question, or has failed."""
+    driven = Driven(2, 3)
+    driven.search()
+    driven.answer(3, ME)
+    for _ in range(3):
+        driven.part.on_nearby_timer(NearbyTimer(1))
+    found = driven.take()
+    assert [(to, type(message)) for to, message in found[:2]] == [(2, NearbyQuery), (2, NearbyQuery)]
+    assert proposed(found[2:]) == [(2, 3), (3, 2)]
+
+
+def test_a_setting_of_one_asks_nothing_and_answers() -> None:
+    driven = Driven(2, 3, connectivity=1)
+    assert not driven.search()
+    driven.part.on_query(9, NearbyQuery(ref(9), 4, (TOPIC, 71)))
+    ((to, reply),) = driven.take()
+    assert (to, type(reply)) == (9, NearbyReply)
+    assert isinstance(reply, NearbyReply)
+    assert (reply.mine, reply.degree) == (b"\1", 2)
+    assert reply.links == ((ref(2), b"\1"), (ref(3), b"\1"))
+
+
+def test_an_answer_that_is_as_before_is_a_digest() -> None:
+    driven = Driven(2, 3, connectivity=1)
+    driven.part.on_query(9, NearbyQuery(ref(9), 4, (TOPIC,)))
+    ((_, first),) = driven.take()
+    assert isinstance(first, NearbyReply)
+    driven.part.on_query(9, NearbyQuery(ref(9), 5, (TOPIC,), digest_of(first)))
+    ((_, again),) = driven.take()
+    assert isinstance(again, NearbyReply)
+    assert again.same
+    assert not again.links
+
+
+def test_who_asked_is_told_of_a_lost_link_and_searches_again() -> None:
+    driven = Driven(2, 3, connectivity=1)
+    driven.part.on_query(9, NearbyQuery(ref(9), 4, (TOPIC,)))
+    driven.take()
+    driven.links.drop(3)
+    driven.part.follow_links()
+    assert driven.take() == [(9, NearbyChanged(ref(ME)))]
+    asker = Driven(2, 3)
+    asker.search()
+    asker.answer(2, ME, 3)
+    asker.answer(3, ME, 2)
+    asker.part.on_changed(3, NearbyChanged(ref(3)))
+    assert [to for to, _ in asker.search()] == [2, 3]
+
+
+def test_what_was_not_heard_to_change_is_searched_again_after_a_while_by_digests() -> None:
+    driven = Driven(2, 3)
+    driven.search()
+    driven.answer(2, ME, 3)
+    driven.answer(3, ME, 2)
+    driven.context.clock.now += 10 * SECOND
+    asked = driven.search()
+    assert [to for to, _ in asked] == [2, 3]
+    assert all(isinstance(message, NearbyQuery) and message.digest for _, message in asked)
+    driven.answer(2, nonce=2, same=True)
+    driven.answer(3, nonce=2, same=True)
+    assert not driven.take()
+    assert not driven.part.cut
+
+
+def test_answers_not_asked_for_or_of_other_topics_are_dropped() -> None:
+    driven = Driven(2, 3)
+    driven.search()
+    driven.answer(4, 2, 3)
+    driven.answer(2, ME, 3, nonce=7)
+    driven.part.on_reply(2, NearbyReply(ref(2), 1, b"\2", 1, False, ()))
+    search = driven.part.search
+    assert search is not None
+    assert search.silent == {2, 3}
+
+
+def test_no_link_is_pruned_at_connectivity_two_nor_where_a_node_counts_on_it() -> None:
+    def prunable(driven: Driven) -> tuple[int, ...]:
+        return driven.pruning.prunable()
+
+    assert prunable(Driven(2, 3)) == ()
+    plain = Driven(2, 3, connectivity=1)
+    assert prunable(plain) == (2, 3)
+    plain.pruning.keep_lasting(2)
+    assert prunable(plain) == (3,)
+    plain.part.on_query(9, NearbyQuery(ref(9), 4, (TOPIC,)))
+    assert prunable(plain) == ()
+    plain.context.clock.now += 30 * SECOND
+    assert prunable(plain) == (3,)
+
+
+def test_a_node_with_all_the_links_it_may_have_says_so() -> None:
+    driven = Driven(2, 3, connectivity=1, max_links=2)
+    driven.part.on_query(9, NearbyQuery(Ref(9, 1, ""), 4, (TOPIC,)))
+    ((_, reply),) = driven.take()
+    assert isinstance(reply, NearbyReply)
+    assert reply.full
