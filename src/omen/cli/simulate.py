@@ -14,6 +14,7 @@ from omen.cli.output import print_facts, print_json, print_table, say
 from omen.cli.progress import working
 from omen.cli.simulate_explore import OPTIONS as EXPLORE_OPTIONS
 from omen.cli.simulate_explore import add_explore_options, explore
+from omen.cli.simulate_guided import search_guided
 from omen.cli.simulate_search import OPTIONS, SYSTEMS, add_search_options, find_kind, scenario_command, search
 from omen.errors import InvalidInput
 
@@ -30,7 +31,7 @@ example:
 exit codes: 0 it went as it should, 1 something that must hold did not, 2 bad input
 """
 SCENARIO_OPTIONS = ("seed", "trace", "trace_all")
-SEARCH_ONLY = ("seeds", "worlds", "keep")
+SEARCH_ONLY = ("seeds", "worlds", "keep", "guided")
 
 
 def add_parser(commands: Any) -> None:
@@ -64,7 +65,7 @@ def simulate(arguments: argparse.Namespace) -> int:
         raise InvalidInput("give the file of a scenario, or --search to run random worlds")
     if arguments.search:
         _refuse(arguments, SCENARIO_OPTIONS, "the file of a scenario, not for --search")
-        return search(arguments)
+        return search_guided(arguments) if arguments.guided else search(arguments)
     _refuse(arguments, OPTIONS, "--search, not for the file of a scenario")
     kind, seed = find_kind(arguments.system), arguments.seed or 0
     from omen.sim.explore_world import OrderedRun

@@ -26,7 +26,7 @@ REMEDIES = (
 )
 DRAWS = ("within", "beyond", "busy", "refusing", "twofold", "plain")
 SYSTEMS = ("omen", "spidercast")
-OPTIONS = ("seeds", "worlds", "without", "workers", "keep", "stop", "failures")
+OPTIONS = ("seeds", "worlds", "without", "workers", "keep", "stop", "failures", "guided")
 """What only a search can be told."""
 
 
@@ -60,6 +60,12 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--workers", metavar="N", type=at_least(1), help="processes (1)")
     group.add_argument(
         "--keep", metavar="FILE", help="keep what came of each world there, and go on from what is there"
+    )
+    group.add_argument(
+        "--guided",
+        action="store_true",
+        default=None,
+        help="change worlds that reach rare combinations of repair stage, message and event",
     )
     group.add_argument("--stop", action="store_true", default=None, help="stop at the first world that fails")
     group.add_argument("--failures", metavar="DIR", help="for the shrunk (search-failures)")

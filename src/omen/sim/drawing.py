@@ -234,13 +234,13 @@ def draw_within(seed: int) -> Scenario:
         f"within {seed}",
         nodes=draft.nodes,
         config=config,
-        network=_draw_network(random),
+        network=draw_network(random),
         bounds=BoundsSpec(connected_s=25.0, handled_s=30.0, idle_s=35.0),
         events=draft.draw_bursts(),
     )
 
 
-def _draw_network(random: Random) -> NetworkSpec:
+def draw_network(random: Random) -> NetworkSpec:
     delays: tuple[Delay, ...] = (1.0, (0.5, 5.0), (0.5, 12.0), LogNormal(2.0, 0.8))
     return NetworkSpec(
         latency_ms=random.choice(delays),
@@ -291,7 +291,7 @@ def draw_beyond(seed: int) -> Scenario:
         f"beyond {seed}",
         nodes=draft.nodes,
         config=config,
-        network=_draw_network(random),
+        network=draw_network(random),
         # With so many lost at once no node may be left that knew of a loss: topics must be connected, that is all.
         bounds=BoundsSpec(connected_s=200.0, handled_s=0.0, one_sided_s=90.0, idle_s=300.0),
         events=tuple(draft.events),
