@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import networkx
 import pytest
 
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId
 from omen.quality import check_overlay
-from omen.sim.cut_pairs import cut_nodes, cut_pairs
+from omen.sim.cut_pairs import cut_pairs
 from omen.sim.population import Population
 from omen.sim.running import Run
 from omen.sim.scenario import ConfigSpec, Drawn, EventSpec, Scenario
 from omen.sim.search import Search, run_world
-from omen.sim.world import generator_for
 
 TWO = ConfigSpec(connectivity=2, connectivity_ms=500.0)
 
@@ -30,14 +28,6 @@ def at_rest(config: ConfigSpec, seconds: float = 8.0) -> Run:
 
 def pairs(population: Population) -> int:
     return sum(map(len, cut_pairs(population).values()))
-
-
-def test_cut_nodes_are_those_that_networkx_finds() -> None:
-    for seed in range(60):
-        random = generator_for(seed, "cut nodes")
-        nodes = random.randrange(2, 14)
-        links = {tuple(sorted(random.sample(range(nodes), 2))) for _ in range(random.randrange(1, 2 * nodes))}
-        assert cut_nodes(links) == sorted(networkx.articulation_points(networkx.Graph(links)))  # type: ignore[arg-type]
 
 
 def test_at_rest_the_loss_of_any_one_node_splits_no_topic_not_even_for_an_instant() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from omen.design.blocks import design_gm2
+from omen.design.dispensable import design_low_oda_2
 from omen.design.greedy import design_gm, design_low_oda, design_minmax_oda
 from omen.design.hubs import design_cd_oda, design_cd_oda_i, design_cd_oda_ii
 from omen.design.options import Algorithm, Option, resolve_options, suggest
@@ -52,6 +53,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("cd-oda", design_cd_oda, (), 1, "topic diameter 2; hubs by number of neighbours", _MINMAX),
         Algorithm("cd-oda-i", design_cd_oda_i, (), 1, "topic diameter 2; hubs by weighted neighbours", _LOW_ODA),
         Algorithm("cd-oda-ii", design_cd_oda_ii, (), 1, "topic diameter 2; hubs by density", _LOW_ODA),
+        Algorithm(
+            "low-oda-2", design_low_oda_2, (_RHO,), 2, "no single loss cuts a topic; a low maximum degree", "ours"
+        ),
         Algorithm("gm2", design_gm2, (), 2, "no single loss cuts a topic; fewest links, greedily", _KTCO),
         Algorithm(
             "harary-pt",
