@@ -39,6 +39,7 @@ BOUNDED: dict[Any, st.SearchStrategy[Any]] = {
     base.Number: st.integers(min_value=0, max_value=base.NUMBER_AT_MOST),
     base.Incarnation: st.integers(min_value=0, max_value=base.INCARNATION_AT_MOST),
     base.Text: st.text(max_size=20),
+    base.Address: st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=20),
 }
 SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
     int: PLACE,
