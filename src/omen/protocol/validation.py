@@ -119,7 +119,7 @@ class MessageValidator:
     ) -> None:
         self._peer_table = context.peer_table
         self._coordinator = coordinator
-        self._rules = {kind: (SPEAKERS.get(kind), CHECKS.get(kind), FORWARDED.get(kind)) for kind in kinds}
+        self._kinds = frozenset(kinds)
         self._incarnations = incarnations
         self._clock = context.clock
         self._forwards = SenderBudget(FORWARDS_PER_S, FORWARDS_AT_ONCE)
@@ -130,12 +130,12 @@ class MessageValidator:
             message, complaint = read_message(message, decode)
             if complaint is not None:
                 return None, complaint
-        rules = self._rules.get(type(message))
-        if rules is None:
+        kind = type(message)
+        if kind not in self._kinds:
             return None, UNKNOWN
         if sender == self._peer_table.id:
             return None, FALSE
-        speaker, check, price = rules
+        speaker, check, price = RULES.get(kind, NO_RULES)
         if speaker is not None:
             if type(message) is DigestOffer and not message.digests:
                 return None, FALSE
@@ -231,3 +231,11 @@ CHECKS: dict[type, Callable[[MessageValidator, Any], str | None]] = {
     Descriptors: MessageValidator.check_details,
     LinkProposal: MessageValidator.check_propose,
 }
+Rules = tuple[
+    Callable[[Any], Ref] | None, Callable[[MessageValidator, Any], str | None] | None, Callable[[Any], int] | None
+]
+NO_RULES: Rules = (None, None, None)
+RULES: dict[type, Rules] = {
+    kind: (SPEAKERS.get(kind), CHECKS.get(kind), FORWARDED.get(kind)) for kind in {*SPEAKERS, *CHECKS, *FORWARDED}
+}
+"""One look-up for each message. Not kept in a validator: nodes are pickled, and these are not."""
