@@ -15,7 +15,15 @@ from omen.cli.progress import working
 from omen.cli.simulate_explore import OPTIONS as EXPLORE_OPTIONS
 from omen.cli.simulate_explore import add_explore_options, explore
 from omen.cli.simulate_guided import search_guided
-from omen.cli.simulate_search import OPTIONS, SYSTEMS, add_search_options, find_kind, scenario_command, search
+from omen.cli.simulate_search import (
+    OPTIONS,
+    SPARK_OPTIONS,
+    SYSTEMS,
+    add_search_options,
+    find_kind,
+    scenario_command,
+    search,
+)
 from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,7 +39,7 @@ example:
 exit codes: 0 it went as it should, 1 something that must hold did not, 2 bad input
 """
 SCENARIO_OPTIONS = ("seed", "trace", "trace_all")
-SEARCH_ONLY = ("seeds", "worlds", "keep", "guided")
+SEARCH_ONLY = ("seeds", "worlds", "keep", "guided", "engine", *SPARK_OPTIONS)
 
 
 def add_parser(commands: Any) -> None:

@@ -14,7 +14,7 @@ from omen.errors import InvalidInput
 if TYPE_CHECKING:
     from omen.sim.guided import GuidedSearch, GuidedWorld
 
-NOT_FOR_GUIDED = ("keep", "workers")
+NOT_FOR_GUIDED = ("keep", "workers", "engine")
 
 
 def search_guided(arguments: argparse.Namespace) -> int:
@@ -24,7 +24,7 @@ def search_guided(arguments: argparse.Namespace) -> int:
     draw = arguments.worlds or DRAWS[0]
     given = [f"--{name}" for name in NOT_FOR_GUIDED if getattr(arguments, name) is not None]
     if given or draw == "busy" or find_kind(arguments.system).name != "omen":
-        raise InvalidInput("--guided: worlds of omen one after the other, without load, --keep and --workers")
+        raise InvalidInput("--guided: worlds of omen one after the other, without load, --keep, --workers and --engine")
     wanted = range(100) if arguments.seeds is None else arguments.seeds
     guided = GuidedSearch(Search(draw, tuple(sorted(arguments.without or ()))), wanted)
     found: list[GuidedWorld] = []

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import at_least
 from omen.cli.output import print_json, say
 from omen.cli.progress import counting, working
+from omen.cli.spark_options import add_spark_options, spark_options
 from omen.design.options import suggest
 from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from omen.pipeline.search import SparkSearch
     from omen.sim.kinds import Kind
     from omen.sim.search import Search, World
+    from omen.sim.search_report import ShrunkWorld
 
 REMEDIES = (
     "linked_losses_as_one",
@@ -26,7 +29,8 @@ REMEDIES = (
 )
 DRAWS = ("within", "beyond", "busy", "refusing", "twofold", "plain")
 SYSTEMS = ("omen", "spidercast")
-OPTIONS = ("seeds", "worlds", "without", "workers", "keep", "stop", "failures", "guided")
+SPARK_OPTIONS = ("master", "remote", "driver_memory", "partitions")
+OPTIONS = ("seeds", "worlds", "without", "engine", "workers", "keep", "stop", "failures", "guided", *SPARK_OPTIONS)
 """What only a search can be told."""
 
 
@@ -57,7 +61,10 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--without", metavar="REMEDY", action="append", choices=REMEDIES, help="switch a remedy off, to see"
     )
-    group.add_argument("--workers", metavar="N", type=at_least(1), help="processes (1)")
+    group.add_argument(
+        "--engine", choices=("local", "spark"), help="where worlds run: on this machine, or on Spark (local)"
+    )
+    group.add_argument("--workers", metavar="N", type=at_least(1), help="processes of this machine (1)")
     group.add_argument(
         "--keep", metavar="FILE", help="keep what came of each world there, and go on from what is there"
     )
@@ -69,6 +76,7 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--stop", action="store_true", default=None, help="stop at the first world that fails")
     group.add_argument("--failures", metavar="DIR", help="for the shrunk (search-failures)")
+    add_spark_options(parser)
 
 
 def find_kind(system: str) -> Kind:
@@ -97,21 +105,39 @@ def _search(arguments: argparse.Namespace, keep: Path | None, found: list[World]
     without = tuple(sorted(arguments.without or ()))
     looked_for = Search(arguments.worlds or DRAWS[0], without, find_kind(arguments.system).name)
     wanted = range(100) if arguments.seeds is None else arguments.seeds
+    folder = Path(arguments.failures or "search-failures")
     if arguments.failures:
-        Path(arguments.failures).mkdir(parents=True, exist_ok=True)  # told now, not after an hour, if it cannot be
+        folder.mkdir(parents=True, exist_ok=True)  # told now, not after an hour, if it cannot be
+    on_spark = _on_spark(arguments, looked_for, folder)
+    run = None if on_spark is None else on_spark.run
     with counting("worlds", len(wanted)) as count:
-        for world in run_worlds(looked_for, wanted, arguments.workers or 1, keep, bool(arguments.stop)):
+        for world in run_worlds(looked_for, wanted, arguments.workers or 1, keep, bool(arguments.stop), run):
             found.append(world)
             count(len(found))
             if not world.went_well:
                 _tell_failure(looked_for, world)
     failed = sorted((world for world in found if not world.went_well), key=lambda world: world.seed)
-    shrunk = [_shrink(looked_for, world, Path(arguments.failures or "search-failures")) for world in failed]
+    known = {} if on_spark is None else on_spark.shrunk
+    shrunk = [_shrink(looked_for, world, folder, known.get(world.seed)) for world in failed]
     if arguments.json:
         print_json({**total_worlds(found), "failed": [world.seed for world in failed], "shrunk": shrunk})
     else:
         _print_summary(looked_for, found)
     return 1 if failed else 0
+
+
+def _on_spark(arguments: argparse.Namespace, looked_for: Search, folder: Path) -> SparkSearch | None:
+    """Who runs the worlds, if they run on Spark."""
+    if arguments.engine != "spark":
+        given = [f"--{name.replace('_', '-')}" for name in SPARK_OPTIONS if getattr(arguments, name) is not None]
+        if given:
+            raise InvalidInput(f"{' and '.join(given)}: only with --engine spark")
+        return None
+    if arguments.workers is not None:
+        raise InvalidInput("--workers: not with --engine spark, which runs as many tasks as it has slots")
+    from omen.pipeline.search import SparkSearch
+
+    return SparkSearch(looked_for, spark_options(arguments), folder)
 
 
 def scenario_command(path: str, seed: int, system: str) -> str:
@@ -136,17 +162,22 @@ def _tell_failure(looked_for: Search, world: World) -> None:
     say(f"world {world.seed}: run it again: {_world_command(looked_for, world.seed)}")
 
 
-def _shrink(looked_for: Search, world: World, folder: Path) -> dict[str, Any]:
-    from omen.sim.search_report import keep_shrunk
+def _shrink(
+    looked_for: Search, world: World, folder: Path, known: tuple[ShrunkWorld, Path] | None = None
+) -> dict[str, Any]:
+    """Make a failed world small and say how to replay it. `known`: it was shrunk where it was found."""
+    from omen.sim.search_report import shrink_found, write_shrunk
 
-    with working(f"shrinking world {world.seed}"):
-        small, path = keep_shrunk(looked_for, world, folder)
+    if known is None:
+        with working(f"shrinking world {world.seed}"):
+            small = shrink_found(looked_for, world)
+        known = (small, write_shrunk(looked_for, small, folder))
+    small, path = known
     replay = scenario_command(str(path), small.seed, looked_for.kind)
-    nodes, events = len(small.scenario.nodes), len(small.scenario.events)
-    say(f"world {world.seed}: shrunk to {nodes} nodes and {events} events in {small.runs} runs")
+    say(f"world {world.seed}: shrunk to {small.nodes} nodes and {small.events} events in {small.runs} runs")
     say(f"world {world.seed}: replay: {replay}")
-    again = _world_command(looked_for, world.seed)
-    return {"seed": world.seed, "nodes": nodes, "events": events, "runs": small.runs, "again": again, "replay": replay}
+    sizes = {"nodes": small.nodes, "events": small.events, "runs": small.runs}
+    return {"seed": world.seed, **sizes, "again": _world_command(looked_for, world.seed), "replay": replay}
 
 
 def _print_summary(looked_for: Search, found: list[World]) -> None:

@@ -154,10 +154,22 @@ def is_split(outcome: Outcome) -> bool:
     return CONNECTED in found or (bool(outcome.split) and not found - {JOINED})
 
 
+Runner = Callable[[Sequence[int]], Iterable[World]]
+"""Runs worlds by their seeds, in whatever order."""
+
+
 def run_worlds(
-    search: Search, seeds: Sequence[int], workers: int = 1, keep: Path | None = None, stop_at_first: bool = False
+    search: Search,
+    seeds: Sequence[int],
+    workers: int = 1,
+    keep: Path | None = None,
+    stop_at_first: bool = False,
+    run: Runner | None = None,
 ) -> Iterator[World]:
-    """All worlds, those first that `keep` has already; with `stop_at_first` none after one that failed."""
+    """All worlds, those first that `keep` has already; with `stop_at_first` none after one that failed.
+
+    `run`: who runs them, if not so many processes of this machine.
+    """
     before = {world.seed: world for world in read_kept(keep, search)} if keep is not None else {}
     if keep is not None:
         _begin_line(keep)
@@ -166,7 +178,7 @@ def run_worlds(
     if stop_at_first and not all(world.went_well for world in known):
         return
     todo = [seed for seed in seeds if seed not in before]
-    for world in _run(search, todo, workers):
+    for world in run(todo) if run is not None else _run(search, todo, workers):
         if keep is not None:
             _keep(keep, search, world)
         yield world
@@ -215,8 +227,13 @@ def _run_alone(search: Search, seed: int) -> Iterator[World]:
         try:
             yield pool.submit(run_world, search, seed).result()
         except BrokenProcessPool as error:
-            complaint = f"ended its process: {error}"
-            yield World(seed, False, False, len(search.scenario(seed).events), 0, 0, 0, 0, 0, (complaint,), KILLED)
+            yield killed_world(search, seed, str(error))
+
+
+def killed_world(search: Search, seed: int, how: str) -> World:
+    """What came of a world that ended its process."""
+    events, complaint = len(search.scenario(seed).events), f"ended its process: {how}"
+    return World(seed, False, False, events, 0, 0, 0, 0, 0, (complaint,), KILLED)
 
 
 def _leave_interrupts_to_the_parent() -> None:
