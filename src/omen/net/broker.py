@@ -13,7 +13,7 @@ from typing import assert_never
 
 import msgspec
 
-from omen.errors import InvalidInput
+from omen.errors import CannotWrite, InvalidInput
 from omen.net.core_spec import CoreSpec, Preset
 from omen.net.descriptors import make_room
 from omen.net.driver import Driver, ForApplication
@@ -89,6 +89,7 @@ class Broker(FormerNames):
         self._has_left = False
         self._is_direct = False
         self._is_leaving = False
+        self._is_released = asyncio.Event()
         self._is_draining = False
         self._has_arrived = False
         self._since_yield = 0
@@ -229,7 +230,10 @@ class Broker(FormerNames):
         if self.config.state:
             facts = {"name": self.name, "cluster": self.config.cluster, "incarnation": incarnation, "left": left}
             places = {"address": self.address, "http": self.http_address}
-            write_state(self.config.state, self.name, facts | places)
+            try:
+                write_state(self.config.state, self.name, facts | places)
+            except CannotWrite as error:  # the clock gives incarnations that are higher too
+                self.log.warning("state_not_kept", cause=str(error))
 
     def _running(self) -> Driver:
         if self.driver is None or self._has_left:
@@ -466,29 +470,41 @@ class Broker(FormerNames):
     async def stop(self) -> None:
         """Leave in good order: neighbours hold what was accepted, and are linked around this node, before it goes.
 
-        NotHeld: after three quarters of `leave_timeout_s` they do not hold all of it. The node has stopped then too.
+        NotHeld: after three quarters of `leave_timeout_s` they do not hold all of it. The node has stopped then too,
+        as it has where this is cancelled: at once, and everything is released. It may be called any number of times.
         """
-        if self.driver is None or self._is_leaving:
+        if self.driver is None:
+            return
+        if self._is_leaving:
+            await self._is_released.wait()
             return
         self._is_leaving = True
-        core, left = self.driver.core, 0
-        if core is not None and not core.stopped:
-            deadline = asyncio.get_running_loop().time() + self.config.limits.leave_timeout_s
-            self._is_draining = True
-            holding_s = HOLDING * self.config.limits.leave_timeout_s
-            left = await wait_until_held(self.driver, holding_s) if self.is_joined else 0
-            self.driver.feed(events.Depart())
-            while not self._has_left and asyncio.get_running_loop().time() < deadline:
-                await self._wait_for_news(POLL_S)
-            self.log.info("node_left", repaired=self._has_left)
-            self._keep_state(core.ref.incarnation, left=True)
-        await self.abandon()
+        try:
+            left = await self._leave(self.driver)
+        finally:
+            await self.abandon()
         if left:
             self.log.warning("publications_not_held", count=left)
             raise NotHeld(f"node {self.name!r} has left: neighbours do not hold {left} of its publications")
 
+    async def _leave(self, driver: Driver) -> int:
+        """Leave in good order; how many publications neighbours do not hold."""
+        core, left = driver.core, 0
+        if core is None or core.stopped:
+            return left
+        deadline = asyncio.get_running_loop().time() + self.config.limits.leave_timeout_s
+        self._is_draining = True
+        if self.is_joined:
+            left = await wait_until_held(driver, HOLDING * self.config.limits.leave_timeout_s)
+        driver.feed(events.Depart())
+        while not self._has_left and asyncio.get_running_loop().time() < deadline:
+            await self._wait_for_news(POLL_S)
+        self.log.info("node_left", repaired=self._has_left)
+        self._keep_state(core.ref.incarnation, left=True)
+        return left
+
     async def abandon(self) -> None:
-        """Stop at once, without a word to any peer."""
+        """Stop at once, without a word to any peer. Cancelled or not, everything is released."""
         self._has_left = True
         if self._loading is not None:
             self._loading.cancel()
@@ -497,6 +513,9 @@ class Broker(FormerNames):
         for server in self._servers:
             server.close()
         self._servers.clear()
-        if self.driver is not None:
-            await self.driver.stop()
-        self.inbox.close()
+        try:
+            if self.driver is not None:
+                await self.driver.stop()
+        finally:
+            self.inbox.close()
+            self._is_released.set()

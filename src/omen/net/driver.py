@@ -7,6 +7,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import assert_never
 
 from omen.net.core_spec import CoreSpec, make_core
@@ -135,12 +136,33 @@ class Driver:
         core = self.core = make_core(spec, self._choose_links)
         self._has_detector = spec.config.detector
         if record:
-            self._recorder = Recorder(record, spec)
+            self._safely(lambda: self._begin_recording(record, spec))
         now = self.now()
         outputs = core.start(now)
-        if self._recorder is not None:
-            self._recorder.note_start(now, outputs)
+        recorder = self._recorder
+        if recorder is not None:
+            self._safely(lambda: recorder.note_start(now, outputs))
         self.obey(outputs)
+
+    def _begin_recording(self, path: str, spec: CoreSpec) -> None:
+        self._recorder = Recorder(path, spec)
+
+    def _record(self, event: Input, now: Time, outputs: Sequence[Output]) -> None:
+        recorder = self._recorder
+        if recorder is not None:
+            self._safely(lambda: recorder.note(event, now, outputs))
+
+    def _safely(self, step: Callable[[], None]) -> None:
+        """A step of the recording. Its errors end the recording, not the node: the disk may be full."""
+        try:
+            step()
+        except Exception as error:
+            recorder, self._recorder = self._recorder, None
+            self.counters.recording_errors += 1
+            self.log.error("recording_ended", error)
+            if recorder is not None:
+                with suppress(OSError):
+                    recorder.close()
 
     def _choose_links(
         self,
@@ -161,7 +183,7 @@ class Driver:
         now = self.now()
         outputs = self._running().handle(event, now)
         if self._recorder is not None:
-            self._recorder.note(event, now, outputs)
+            self._record(event, now, outputs)
         if outputs:
             self.obey(outputs)
 
@@ -170,7 +192,7 @@ class Driver:
         now = self.now()
         sequence, outputs = self._running().publish(topic, payload, now, fields)
         if self._recorder is not None:
-            self._recorder.note(Publish(topic, payload, fields), now, outputs)
+            self._record(Publish(topic, payload, fields), now, outputs)
         if outputs:
             self.obey(outputs)
         return sequence
@@ -328,7 +350,7 @@ class Driver:
         """The short way for publications, of which there are most."""
         outputs = core.receive(node, publication, now)
         if self._recorder is not None:
-            self._recorder.note(Received(node, publication), now, outputs)
+            self._record(Received(node, publication), now, outputs)
         if outputs:
             self.obey(outputs)
 
@@ -371,6 +393,9 @@ class Driver:
         for handle in self._timers.values():
             handle.cancel()
         self._timers.clear()
-        await self.peers.close()
-        if self._recorder is not None:
-            self._recorder.close()
+        try:
+            await self.peers.close()
+        finally:
+            recorder = self._recorder
+            if recorder is not None:
+                self._safely(recorder.close)

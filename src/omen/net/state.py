@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,14 @@ def write_state(folder: str | Path, name: str, values: dict[str, Any]) -> None:
     """Whole or not at all, with which process it was."""
     path = path_of(folder, name)
     process = {"pid": os.getpid(), "begun": begun_at(os.getpid())}
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.{os.getpid()}")
         aside.write_text(json.dumps(values | process))
         aside.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            aside.unlink()
         raise CannotWrite(f"{path}: cannot keep the node's state there: {error.strerror}") from error
 
 

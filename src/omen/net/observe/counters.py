@@ -32,6 +32,7 @@ class DriverCounters(msgspec.Struct):
     slow_consumers: int = 0
     unreadable_frames: int = 0
     core_errors: int = 0
+    recording_errors: int = 0
 
 
 class AdmissionCounters(msgspec.Struct):

@@ -178,4 +178,5 @@ def _write_faults(page: Page, driver: Driver, status: NodeStatus) -> None:
     )
     page.counter("omen_unreadable_frames_total", "Frames that are no message.", driver.counters.unreadable_frames)
     page.counter("omen_core_errors_total", "Errors of the protocol core.", driver.counters.core_errors)
+    page.counter("omen_recording_errors_total", "Recordings that an error ended.", driver.counters.recording_errors)
     page.counter("omen_log_lines_skipped_total", "Log lines that a rate limit left out.", driver.log.skipped)

@@ -455,11 +455,13 @@ class Peers:
         for connection in list(self._open):
             connection.close()
         deadline = self._loop.time() + patience_s
-        while self._open and self._loop.time() < deadline:
-            await asyncio.sleep(0.01)
-        for connection in list(self._open):
-            connection.abort()
-        self.table.clear()
+        try:
+            while self._open and self._loop.time() < deadline:
+                await asyncio.sleep(0.01)
+        finally:  # cancelled: no more patience, but nothing stays open
+            for connection in list(self._open):
+                connection.abort()
+            self.table.clear()
 
 
 def _is_older(connection: Connection, revision: int) -> bool:

@@ -1,0 +1,68 @@
+"""A full disk under the log, the recording and the state of a node: none of it touches the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from omen.net.broker import Broker
+from omen.net.observe.logs import LOGGER, write_log
+
+from .brokers import config, go, take, until
+
+FULL = "/dev/full"  # every write to it fails as on a full disk
+
+
+@pytest.fixture
+def log_to_full_disk() -> Iterator[None]:
+    logger = logging.getLogger(LOGGER)
+    former = (list(logger.handlers), logger.propagate, logger.level)
+    stream = Path(FULL).open("w")  # noqa: SIM115 -- closing it fails too
+    write_log("text", stream)
+    yield
+    logger.handlers[:], logger.propagate = former[0], former[1]
+    logger.setLevel(former[2])
+    with suppress(OSError):
+        stream.close()
+
+
+@pytest.mark.usefixtures("log_to_full_disk")
+@pytest.mark.skipif(not Path(FULL).exists(), reason=f"there is no {FULL} here")
+def test_a_node_on_a_full_disk_joins_delivers_keeps_its_timers_and_leaves(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    async def test() -> None:
+        state = str(tmp_path / "file" / "state")
+        async with Broker(config("ann", "tea")) as ann:
+            full = config("bob", "tea", join=(ann.address,), record=FULL, state=state)
+            async with Broker(full) as bob:
+                driver = bob.driver
+                assert driver is not None
+                for number in range(2000):
+                    await ann.publish("tea", str(number).encode())
+                assert [int(message.payload) for message in await take(bob, 2000)] == list(range(2000))
+                await until(lambda: driver.counters.recording_errors)
+                heard = driver.sent["Heartbeat"] + driver.sent["DigestOffer"]
+                await until(lambda: driver.sent["Heartbeat"] + driver.sent["DigestOffer"] > heard + 3)
+                assert (driver.counters.recording_errors, driver.counters.core_errors) == (1, 0)
+                await bob.publish("tea", b"still here")
+                assert (await take(ann, 2001))[-1].payload == b"still here"
+            await until(lambda: not ann.status().links)
+
+    go(test())
+
+
+def test_a_recording_that_cannot_begin_does_not_stop_a_node(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea", record=str(tmp_path / "none" / "ann"))) as ann:
+            assert ann.is_joined
+            assert ann.driver is not None
+            assert ann.driver.counters.recording_errors == 1
+            await asyncio.sleep(0)
+
+    go(test())

@@ -1,0 +1,79 @@
+"""A stop that is cancelled, repeated, or cannot keep its state: everything is released all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from omen.net.broker import Broker
+from omen.net.names import split_address
+from omen.net.settings import Limits
+
+from .brokers import config, go, until
+
+DESCRIPTORS = Path("/proc/self/fd")
+
+
+def descriptors() -> int:
+    return len(os.listdir(DESCRIPTORS))  # noqa: PTH208 -- the folder changes while it is read
+
+
+async def is_open(address: str) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(*split_address(address))
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+def test_a_cancelled_stop_releases_everything_and_can_be_repeated(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea", limits=Limits(leave_timeout_s=0.5))) as ann:
+            before = descriptors()
+            more = {"http": "127.0.0.1:0", "record": str(tmp_path / "record"), "state": str(tmp_path)}
+            bob = Broker(config("bob", "tea", join=(ann.address,), **more))
+            await bob.start()
+            stopping = asyncio.ensure_future(bob.stop())
+            await asyncio.sleep(0.01)
+            stopping.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await stopping
+            assert [message async for message in bob.messages()] == []
+            assert not await is_open(bob.address)
+            assert not await is_open(bob.http_address)
+            await bob.stop()
+            await bob.abandon()
+            await until(lambda: descriptors() <= before)
+
+    go(test())
+
+
+def test_a_second_stop_waits_for_the_first() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann:
+            bob = Broker(config("bob", "tea", join=(ann.address,)))
+            await bob.start()
+            await asyncio.gather(bob.stop(), bob.stop())
+            assert not await is_open(bob.address)
+
+    go(test())
+
+
+def test_a_node_whose_state_folder_is_gone_stops_and_releases_everything(tmp_path: Path) -> None:
+    async def test() -> None:
+        before = descriptors()
+        ann = Broker(config("ann", "tea", state=str(tmp_path / "state")))
+        await ann.start()
+        for path in (tmp_path / "state").iterdir():
+            path.unlink()
+        (tmp_path / "state").rmdir()
+        (tmp_path / "state").write_text("in the way")
+        await ann.stop()
+        assert not await is_open(ann.address)
+        await until(lambda: descriptors() <= before)
+
+    go(test())
