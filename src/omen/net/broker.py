@@ -24,6 +24,7 @@ from omen.net.former_names import FormerNames
 from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message
 from omen.net.joining import POLL_S, find_contacts
 from omen.net.names import join_address, next_incarnation, topic_key
+from omen.net.observe.health import HealthWatch
 from omen.net.observe.http_server import serve_pages
 from omen.net.observe.latency import DeliveryLatency
 from omen.net.observe.logs import Log
@@ -90,6 +91,7 @@ class Broker(FormerNames):
         self._is_direct = False
         self._is_leaving = False
         self._is_released = asyncio.Event()
+        self.health = HealthWatch(self)
         self._is_draining = False
         self._has_arrived = False
         self._since_yield = 0
@@ -130,6 +132,11 @@ class Broker(FormerNames):
         """Whether this node has its place and its links; the first node of a cluster has from the beginning."""
         core = self.core
         return self._has_arrived and core is not None and not core.stopped and not core.status().is_joining
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it was asked to drain or to stop."""
+        return self._is_leaving or self._is_draining
 
     @property
     def gaps(self) -> int:
@@ -174,6 +181,7 @@ class Broker(FormerNames):
             await self.abandon()
             listener.close()
             raise
+        self.health.begin()
         if config.engine == "soon":
             self._loading = load_soon()
         if config.security.files:
@@ -506,6 +514,7 @@ class Broker(FormerNames):
     async def abandon(self) -> None:
         """Stop at once, without a word to any peer. Cancelled or not, everything is released."""
         self._has_left = True
+        self.health.end()
         if self._loading is not None:
             self._loading.cancel()
         if self._watcher is not None:

@@ -168,7 +168,7 @@ class NodeConfig:
     topics: tuple[str, ...] = ()
     """Subscribed to from the beginning."""
     http: str = ""
-    """Where /metrics, /healthz and /topology are served. Empty: nowhere."""
+    """Where /metrics, /livez, /readyz, /healthz and /topology are served. Empty: nowhere."""
     mqtt: str = ""
     """Where MQTT clients connect to. Empty: nowhere."""
     mqtts: str = ""

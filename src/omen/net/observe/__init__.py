@@ -4,5 +4,5 @@
 - `counters`: what the parts of a node count; `latency`: how long deliveries take.
 - `metrics`: how Prometheus reads it; `node_metrics` and `process`: the page of a node.
 - `pages`: health and topology, as JSON.
-- `http_server` serves /metrics, /healthz and /topology; `http_client` asks other nodes for them.
+- `http_server` serves /metrics, /livez, /readyz, /healthz and /topology; `http_client` asks other nodes for them.
 """

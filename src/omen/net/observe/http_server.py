@@ -1,4 +1,4 @@
-"""A few pages over HTTP: /metrics, /healthz, /topology. Just enough of the protocol for a scraper and a browser."""
+"""A few pages over HTTP: metrics, health, topology. Just enough of the protocol for a scraper and a browser."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import asyncio
 import json
 import socket
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from omen.net.observe.health import health_of, readiness_of
 from omen.net.observe.metrics import OPENMETRICS, OPENMETRICS_TYPE, PLAIN_TYPE
 from omen.net.observe.node_metrics import metrics_of
-from omen.net.observe.pages import health_of, topology_of
+from omen.net.observe.pages import topology_of
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 10.0
 LARGEST_REQUEST = 8192
 AT_ONCE, PER_ADDRESS = 64, 16
+PATHS = ("/metrics", "/livez", "/readyz", "/healthz", "/topology")
 TEXT, JSON = PLAIN_TYPE, "application/json"
 
 Answer = tuple[HTTPStatus, str, str]
@@ -31,14 +33,21 @@ def answer(broker: Broker, method: str, path: str, accept: str = "") -> Answer:
         case "/metrics":
             openmetrics = OPENMETRICS in accept
             return HTTPStatus.OK, OPENMETRICS_TYPE if openmetrics else TEXT, metrics_of(broker, openmetrics)
+        case "/livez":
+            return HTTPStatus.OK, JSON, json.dumps({"status": "ok", "name": broker.name}) + "\n"
+        case "/readyz":
+            return _health(readiness_of(broker))
         case "/healthz":
-            health = health_of(broker)
-            status = HTTPStatus.OK if health["status"] == "ok" else HTTPStatus.SERVICE_UNAVAILABLE
-            return status, JSON, json.dumps(health) + "\n"
+            return _health(health_of(broker))
         case "/topology":
             return HTTPStatus.OK, JSON, json.dumps(topology_of(broker), ensure_ascii=False) + "\n"
         case _:
-            return HTTPStatus.NOT_FOUND, TEXT, "there are /metrics, /healthz and /topology\n"
+            return HTTPStatus.NOT_FOUND, TEXT, f"there are {', '.join(PATHS)}\n"
+
+
+def _health(found: dict[str, Any]) -> Answer:
+    status = HTTPStatus.OK if found["status"] == "ok" else HTTPStatus.SERVICE_UNAVAILABLE
+    return status, JSON, json.dumps(found) + "\n"
 
 
 def _accepted(head: bytes) -> str:

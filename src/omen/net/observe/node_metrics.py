@@ -6,6 +6,7 @@ import platform
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from omen.net.observe.health import WARNINGS, readiness_of
 from omen.net.observe.metrics import Page
 from omen.net.observe.process import write_process
 
@@ -28,6 +29,7 @@ def metrics_of(broker: Broker, openmetrics: bool = False) -> str:
     identity = {"name": broker.name, "cluster": broker.config.cluster, "incarnation": str(status.ref.incarnation)}
     page.info("omen_node_info", "Name, cluster and incarnation of the node.", identity)
     page.gauge("omen_node_joined", "1 while the node is part of the cluster.", broker.is_joined)
+    page.gauge("omen_node_ready", "1 while /readyz says so.", readiness_of(broker)["status"] == "ok")
     _write_overlay(page, broker, status)
     _write_detector(page, driver, status)
     _write_repairs(page, driver, status)
@@ -55,6 +57,11 @@ def _write_overlay(page: Page, broker: Broker, status: NodeStatus) -> None:
     page.gauge("omen_topics", "Topics carried.", len(status.topics))
     page.gauge("omen_subscriptions", "Topics delivered to the application.", len(broker.subscribed_keys))
     page.gauge("omen_ring_members", "Nodes known near this one on the ring.", len(status.membership.ring))
+    page.gauge("omen_estimated_nodes", "Size of the cluster by the spacing of the ring.", broker.health.size.mean)
+    page.gauge("omen_estimated_nodes_peak", "The largest it was lately.", broker.health.size.peak)
+    present = broker.health.warnings()
+    found = [(warning, float(warning in present)) for warning in WARNINGS]
+    page.gauges("omen_health_warning", "1 while there is this warning.", "warning", found)
     page.gauge("omen_split_topics", "Topics reported to this node in several pieces now.", status.split_topics)
     page.gauge("omen_cut_topics", "Topics that the loss of this node would split, as far as seen.", status.cut_topics)
 

@@ -6,26 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from omen.protocol.messages.base import EventKind
+from omen.net.observe.health import health_of
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
 
 
 STALLED_SHOWN = 20
-
-
-def health_of(broker: Broker) -> dict[str, Any]:
-    """Whether the node does its work: it is in the cluster and has links for its topics.
-
-    `losses`: those it knows of that are not repaired yet, as far as it knows.
-    """
-    node = None if broker.core is None else broker.status()
-    health = "ok" if broker.is_joined else "stopped" if node is None or node.stopped else "joining"
-    if health == "ok" and broker.stalled:
-        health = "stalled"
-    losses = 0 if node is None else sum(event.kind is EventKind.LEAVE for event in node.repairs.open_events)
-    return {"status": health, "name": broker.name, "busy": node is not None and node.busy, "losses": losses}
 
 
 def topology_of(broker: Broker) -> dict[str, Any]:
