@@ -82,6 +82,8 @@ class Decoder:
         packets: list[Packet] = []
         start = 0
         view = memoryview(bytes(buffer))
+        if not self.version and view and view[0] != CONNECT << 4:
+            raise Malformed("the first packet must be CONNECT", mqtt5.DisconnectReasonCode.PROTOCOL_ERROR)
         while (frame := self._frame(view, start)) is not None:
             body, end = frame
             packets.append(self._read(view[start:end], view[body:end]))
@@ -108,17 +110,15 @@ class Decoder:
 
     def _read(self, whole: memoryview, body: memoryview) -> Packet:
         if not self.version:
-            self.version = _version_of(whole[0], body)
+            self.version = _version_of(body)
         try:
             return mqtt5.read(whole)[0] if self.version == V5 else read_v3(whole[0], body)
         except (ValueError, IndexError, struct.error) as error:
             raise Malformed(str(error)) from None
 
 
-def _version_of(first: int, body: memoryview) -> int:
+def _version_of(body: memoryview) -> int:
     """The level that a CONNECT asks for."""
-    if first != CONNECT << 4:
-        raise Malformed("the first packet must be CONNECT", mqtt5.DisconnectReasonCode.PROTOCOL_ERROR)
     reader = _Reader(body)
     try:
         name, level = reader.data(), reader.byte()

@@ -150,7 +150,9 @@ class Door(Publishing):
     def tick(self, now: float) -> None:
         """Once per second or so: clients that fell silent, sessions that have expired, wills that are due."""
         for client in list(self.clients.values()):
-            if client.keep_alive and now - client.heard_at > LATE * client.keep_alive:
+            if client.connect is None and now - client.heard_at > self.limits.connect_timeout_s:
+                self._drop(client, now)
+            elif client.keep_alive and now - client.heard_at > LATE * client.keep_alive:
                 self._disconnect(client, DisconnectReasonCode.KEEP_ALIVE_TIMEOUT, now)
         for client_id, (due, will) in list(self._wills.items()):
             if now >= due:

@@ -70,6 +70,7 @@ Authorise: TypeAlias = Callable[[str, str], bool]
 class DoorLimits(msgspec.Struct, frozen=True):
     """What one client may have, and what all together may."""
 
+    connect_timeout_s: float = 10.0
     packet_bytes: int = 1 << 20
     receive_max: int = 1000
     topic_aliases: int = 100

@@ -67,6 +67,7 @@ def test_packets_come_in_pieces(first: bytes) -> None:
     "data",
     [
         b"\xc0\x00",  # not CONNECT first
+        b"G",  # of HTTP's GET, before its length can be read
         b"\x10\x0c\x00\x06MQIsdp\x03\x02\x00\x3c",  # MQTT 3.1
         b"\x10\xff\xff\xff\xff\x01",
         b"\x10\xff\xff\x7f",  # larger than allowed

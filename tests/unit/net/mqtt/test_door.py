@@ -331,6 +331,15 @@ def test_a_client_that_falls_silent_is_closed() -> None:
     assert world.closed == {1}
 
 
+def test_a_connection_on_which_nobody_connects_is_closed() -> None:
+    world = Harness()
+    world.door.open(1, world.now)
+    world.now += 11
+    world.door.tick(world.now)
+    world.settle()
+    assert world.closed == {1}
+
+
 def test_a_session_ends_when_it_expires_and_its_topics_are_given_up() -> None:
     world = Harness()
     world.connect(1, "me", session_expiry_interval=10)
