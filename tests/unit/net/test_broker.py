@@ -1,0 +1,50 @@
+"""What a broker writes into the log of what its application is not given."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from omen.net.broker import Broker
+from omen.net.observe.logs import LOGGER
+from omen.net.settings import Limits, NodeConfig
+from omen.protocol import events
+
+
+def lines(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, object]]:
+    """The fields of each line of an event."""
+    return [record.__dict__["fields"] for record in caplog.records if record.getMessage() == event]
+
+
+def test_an_inbox_that_overflows_is_told_once_for_each_gap(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with Broker(NodeConfig(name="ann", topics=("tea",), limits=Limits(inbox_messages=2))) as ann:
+            for _ in range(10):
+                await ann.publish("tea", b"green")
+
+    with caplog.at_level(logging.WARNING, LOGGER):
+        asyncio.run(test())
+    assert lines(caplog, "inbox_overflow") == [{"topic": "tea", "publisher": "ann", "sequence": 3, "messages": 3}]
+
+
+def test_a_gap_is_told_with_names_where_the_topic_is_subscribed_to(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with Broker(NodeConfig(name="ann", topics=("tea",))) as ann:
+            (tea,) = ann.subscribed_keys
+            assert ann.driver is not None
+            ann.driver.obey([events.Gap(tea, 5, 2, 7, 9), events.Gap(tea + 1, 5, 2, 7, 9)])
+            assert ann.gaps == 1
+
+    with caplog.at_level(logging.WARNING, LOGGER):
+        asyncio.run(test())
+    (fields,) = lines(caplog, "gap_told")
+    assert fields == {
+        "topic": "tea",
+        "publisher": "0000000000000005",
+        "incarnation": 2,
+        "first": 7,
+        "last": 9,
+        "reason": "window",
+    }
