@@ -17,6 +17,7 @@ example:
   omen keys secret
   omen keys show keys/n1.pem
   omen keys user ann --out keys/users
+  omen keys revoke keys/n3.pem
 
 Keep keys/ca.key away from the nodes: its owner decides who is a member.
 """
@@ -35,6 +36,7 @@ def add_parser(commands: Any) -> None:
     _add_secret(actions)
     _add_show(actions)
     _add_user(actions)
+    _add_revoke(actions)
 
 
 def _add_ca(actions: Any) -> None:
@@ -86,6 +88,18 @@ def _add_user(actions: Any) -> None:
     action.set_defaults(handler=add_user)
 
 
+def _add_revoke(actions: Any) -> None:
+    text = "add certificates to the list of those that are good no longer"
+    example = "example:\n  omen keys revoke keys/n3.pem\n  omen keys revoke --ca ca2\n"
+    action = actions.add_parser("revoke", help=text, description=text.capitalize() + ".", epilog=example)
+    action.add_argument("files", metavar="FILE", nargs="*", help="certificates; none: the list anew, or an empty one")
+    action.add_argument("--days", metavar="N", type=at_least(1), default=3650, help="how long the list is good (3650)")
+    action.add_argument("--out", metavar="DIR", default=FOLDER, help=f"folder ({FOLDER})")
+    action.add_argument("--ca", metavar="NAME", default="ca", help="the authority, in the same folder (ca)")
+    add_json(action)
+    action.set_defaults(handler=revoke)
+
+
 def _add_common(action: argparse.ArgumentParser, days: int) -> None:
     action.add_argument("--cluster", metavar="NAME", default="omen", help="the cluster's name (omen)")
     action.add_argument("--days", metavar="N", type=at_least(1), default=days, help=f"how long they are good ({days})")
@@ -134,6 +148,15 @@ def add_user(arguments: argparse.Namespace) -> int:
         password = sys.stdin.readline().rstrip("\n")
     write_user(arguments.out, arguments.name, password)
     _tell(arguments, {"user": arguments.name, "file": arguments.out})
+    return 0
+
+
+def revoke(arguments: argparse.Namespace) -> int:
+    from omen.net.security.key_files import authority_in, revoke
+
+    authority = authority_in(arguments.out, arguments.ca)
+    path = revoke(arguments.out, authority, arguments.files, arguments.days)
+    _tell(arguments, {"revoked": str(path), "added": len(arguments.files)})
     return 0
 
 

@@ -20,6 +20,8 @@ class Security:
     """The file of this node's certificate. The name in it must be the node's."""
     key: str = ""
     """The file of the certificate's private key."""
+    revoked: tuple[str, ...] = ()
+    """Files with lists of revoked certificates, one of each authority (`omen keys revoke`). Empty: none is revoked."""
     secrets: tuple[str, ...] = ()
     """Files with a secret each: the first is proven to others, any is believed."""
     refuse: tuple[str, ...] = ()
@@ -34,6 +36,8 @@ class Security:
         missing = [name for name, value in parts.items() if not value]
         if 0 < len(missing) < len(parts):
             raise InvalidInput(f"security.{missing[0]}: certificates need authorities, certificate and key together")
+        if self.revoked and not self.certificate:
+            raise InvalidInput("security.revoked: there is nothing to revoke without certificates")
 
     @property
     def has_certificates(self) -> bool:
@@ -48,7 +52,9 @@ class Security:
     @property
     def files(self) -> tuple[str, ...]:
         """All files that are read, to be looked at for changes."""
-        return tuple(path for path in (*self.authorities, self.certificate, self.key, *self.secrets) if path)
+        return tuple(
+            path for path in (*self.authorities, *self.revoked, self.certificate, self.key, *self.secrets) if path
+        )
 
     def relative_to(self, folder: Path) -> Security:
         """File names as they stand in a file of that folder."""
@@ -59,6 +65,7 @@ class Security:
         return replace(
             self,
             authorities=tuple(map(place, self.authorities)),
+            revoked=tuple(map(place, self.revoked)),
             certificate=place(self.certificate),
             key=place(self.key),
             secrets=tuple(map(place, self.secrets)),

@@ -104,6 +104,12 @@ def _read_contexts(security: Security) -> Contexts:
                 context.load_verify_locations(path)
             except (OSError, ssl.SSLError) as error:
                 raise InvalidInput(f"security.authorities: {path}: {_reason(error)}") from error
+        for path in security.revoked:
+            try:
+                context.load_verify_locations(path)
+            except (OSError, ssl.SSLError) as error:
+                raise InvalidInput(f"security.revoked: {path}: {_reason(error)}") from error
+            context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
         try:
             context.load_cert_chain(security.certificate, security.key)
         except (OSError, ssl.SSLError) as error:
@@ -135,7 +141,7 @@ def _stamp(security: Security) -> Stamp:
 
 def _digest(security: Security) -> bytes:
     """Over what the files hold, and which of them counts for what."""
-    whole = hashlib.sha256(repr((security.authorities, security.secrets, security.refuse)).encode())
+    whole = hashlib.sha256(repr((security.authorities, security.revoked, security.secrets, security.refuse)).encode())
     for path in security.files:
         try:
             whole.update(hashlib.sha256(Path(path).read_bytes()).digest())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate, CertificateBuilder, Name
 
 AUTHORITY = "ca"
-CERTIFICATE, KEY = ".pem", ".key"
+CERTIFICATE, KEY, REVOKED = ".pem", ".key", ".crl"
 PRIVATE, PUBLIC = 0o600, 0o644
 CLOCKS_DIFFER = timedelta(minutes=5)
 SECRET_BYTES = 32
@@ -71,7 +71,7 @@ def make_authority(folder: str | Path, cluster: str, days: int, name: str = AUTH
     builder = _builder(subject, subject, key.public_key(), days)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(usage, critical=True)
-    _write(pair, _sign(builder, key, key), key)
+    _write(pair, _sign(builder, key), key)
     return pair
 
 
@@ -93,8 +93,49 @@ def make_node(folder: str | Path, authority: Pair, cluster: str, name: str, days
     builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
     builder = builder.add_extension(x509.SubjectAlternativeName([uri]), critical=False)
     pair = _pair(folder, file_name(name))
-    _write(pair, _sign(builder, issuer_key, key), key)
+    _write(pair, _sign(builder, issuer_key), key)
     return pair
+
+
+def revoke(folder: str | Path, authority: Pair, certificates: Sequence[str | Path], days: int) -> Path:
+    """Add certificates to the list of those that their authority revokes, and sign it anew; the list's file.
+
+    Without certificates: a list as it was, or a new one that is empty. What is on it stays on it.
+    """
+    x509 = _cryptography()
+    issuer, issuer_key = _read_pair(authority)
+    path = Path(folder) / f"{authority.certificate.stem}{REVOKED}"
+    now = datetime.now(UTC)
+    former = _load_revoked(path) if path.exists() else None
+    entries = {entry.serial_number: entry for entry in former or ()}
+    for name in certificates:
+        certificate = _load(Path(name))
+        if certificate.issuer != issuer.subject:
+            raise InvalidInput(f"{name}: not a certificate of {authority.certificate}")
+        entry = x509.RevokedCertificateBuilder().serial_number(certificate.serial_number).revocation_date(now)
+        entries.setdefault(certificate.serial_number, entry.build())
+    builder = x509.CertificateRevocationListBuilder().issuer_name(issuer.subject)
+    builder = builder.last_update(now - CLOCKS_DIFFER).next_update(now + timedelta(days=days))
+    for entry in entries.values():
+        builder = builder.add_revoked_certificate(entry)
+    number = int(now.timestamp() * 1000)
+    builder = builder.add_extension(x509.CRLNumber(number), critical=False)
+    _put(path, _sign(builder, issuer_key).public_bytes(_pem()), PUBLIC)
+    return path
+
+
+def _load_revoked(path: Path) -> Any:
+    x509 = _cryptography()
+    try:
+        return x509.load_pem_x509_crl(path.read_bytes())
+    except ValueError as error:
+        raise InvalidInput(f"{path}: not a list of revoked certificates in PEM form") from error
+
+
+def _pem() -> Any:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return Encoding.PEM
 
 
 def make_secret(path: str | Path) -> Path:
@@ -193,7 +234,8 @@ def _builder(subject: Name, issuer: Name, public_key: Any, days: int) -> Certifi
     return made
 
 
-def _sign(builder: CertificateBuilder, by: EllipticCurvePrivateKey, key: Any) -> Certificate:
+def _sign(builder: Any, by: EllipticCurvePrivateKey) -> Any:
+    """A certificate or a list of revoked ones, by the key of an authority."""
     from cryptography.hazmat.primitives import hashes
 
     x509 = _cryptography()

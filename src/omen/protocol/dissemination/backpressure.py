@@ -16,6 +16,8 @@ from omen.protocol.events import PLENTY, SECOND, NodeId, Time, Topic
 from omen.protocol.messages.publications import Announce
 
 MEMORY = SECOND
+RISE_PAUSE = MEMORY // 4
+"""That there is more room is told no sooner after what was told last; a smaller value is told at once."""
 STEP = 2
 """A value is told again when it has changed by this factor, or is remembered no longer."""
 
@@ -92,5 +94,7 @@ class Backpressure:
                 continue
             if value >= PLENTY and told >= PLENTY:
                 continue
+            if value > told and now - at < RISE_PAUSE:
+                continue  # in a circle of links two values would chase each other for ever, as fast as links are
             self._told[carried.topic, peer] = (value, now)
             self._out.send(carried.peers[peer], Announce((), room=((carried.topic, value),)))

@@ -10,6 +10,8 @@ of it: others may reach the rest of the topic only through it.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.stream import FAR, NEVER, Hole, Stream
@@ -35,6 +37,8 @@ LINK_LOST = 3 * SECOND
 """So long after a link was lost nothing is certain: a repair may bring another."""
 STILL_FILLING = SECOND
 WANTS_AT_MOST = 64
+STREAMS_PLANNED = 64
+"""Streams looked at for one message or timer: one that is told of many in vain must not stand still over it."""
 HOLES_PLANNED = 64
 UNKNOWN = 1 << 40
 """Milliseconds: the age of a stream that a node knows nothing of."""
@@ -174,24 +178,33 @@ class Retransmission:
         if not self._is_urgent:
             return
         self._is_urgent = False
-        for stream in self._windows.missing:
-            self._plan(stream, now)
+        missing = self._windows.missing
+        under_way = self._under_way()
+        for stream in list(islice(missing, STREAMS_PLANNED)):
+            if len(missing) > STREAMS_PLANNED:
+                del missing[stream]  # to the end: the others have their turn next
+                missing[stream] = None
+                self._is_urgent = True
+            self._plan(stream, sorted(under_way.get(stream, ())), now)
         for stream in list(self._windows.backfilling):
             self._plan_backfill(stream, now)
         for peer in list(self._drafts):
             self._send(peer)
 
-    def _plan(self, stream: Stream, now: Time) -> None:
+    def _under_way(self) -> dict[Stream, list[tuple[int, int]]]:
+        """What is requested of each stream; found for all of them at once, for there may be many."""
+        found: dict[Stream, list[tuple[int, int]]] = {}
+        for requests in self._requests.values():
+            for request in requests:
+                for stream, first, last in request.ranges:
+                    if request.peer in stream.carried.peers:
+                        found.setdefault(stream, []).append((first, last))
+        return found
+
+    def _plan(self, stream: Stream, taken: list[tuple[int, int]], now: Time) -> None:
         if not stream.is_determined:
             self._ask_where_it_begins(stream, now)
             return
-        taken = sorted(
-            (first, last)
-            for peer in stream.carried.peers
-            for request in self._requests.get(peer, ())
-            for other, first, last in request.ranges
-            if other is stream
-        )
         for hole in stream.holes[:HOLES_PLANNED]:
             if hole.due <= now:
                 first = hole.first

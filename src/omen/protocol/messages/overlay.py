@@ -393,7 +393,7 @@ class NearbyQuery(Message, frozen=True, array_like=True, tag=70):
 
     asker: Ref
     nonce: Number
-    topics: tuple[Place, ...]
+    topics: Topics
     digest: Number = 0
 
 
@@ -405,7 +405,7 @@ class NearbyReply(Message, frozen=True, array_like=True, tag=71):
 
     me: Ref
     nonce: Number
-    mine: bytes
+    mine: Bits
     degree: Number
     full: bool
     links: tuple[tuple[Ref, bytes], ...]

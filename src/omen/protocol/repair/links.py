@@ -23,6 +23,8 @@ class LinkState(Enum):
 
 
 PLANNED, OPENING, ACCEPTED, UP, FADING = LinkState
+PLANNED_AT_MOST = 64
+"""Links that are being made from this end: each is told to the successors at once. A repair proposes again."""
 
 
 class LinkTimer(Timer, frozen=True):
@@ -141,6 +143,8 @@ class Links:
         if link is not None and link.ref.incarnation >= ref.incarnation:
             if link.state is PLANNED and self._peer_table.id < ref.id:
                 self._open(link)
+            return
+        if sum(other.state in (PLANNED, OPENING) for other in self.links.values()) >= PLANNED_AT_MOST:
             return
         link = self.links[ref.id] = Link(ref, PLANNED)
         self.note_change()

@@ -7,6 +7,7 @@ from omen.protocol.events import Handlers, LinkUp, NodeId
 from omen.protocol.membership.ring import Ring, clockwise
 from omen.protocol.messages.base import WALK_STEPS_AT_MOST, EventKind
 from omen.protocol.messages.overlay import (
+    Descriptor,
     EventId,
     LinkConfirmed,
     LinkProposal,
@@ -138,7 +139,7 @@ class ShadowMember:
                 continue
             has = self._peer_table.topics_of(node)
             if any(topic in has for topic in missing):
-                found.append(descriptor)
+                found.append(Descriptor(descriptor.digest, (), ()))  # which node it is: with topics a walk had no end
                 missing = [topic for topic in missing if topic not in has]
         origin = message.origin.id
         onward = self._ring.get_succs()[-1] if self._ring.successors else self._peer_table.id

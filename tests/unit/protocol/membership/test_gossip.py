@@ -5,7 +5,15 @@ from __future__ import annotations
 from omen.protocol.membership.gossip import LINKS_BEHIND, LONGEST_REST, Gossip
 from omen.protocol.membership.peer_sampling import PeerSampling
 from omen.protocol.membership.ring import Ring
-from omen.protocol.messages.overlay import Descriptor, DescriptorRequest, Descriptors, Digest, DigestOffer, Message
+from omen.protocol.messages.overlay import (
+    Descriptor,
+    DescriptorRequest,
+    Descriptors,
+    Digest,
+    DigestOffer,
+    Message,
+    encode,
+)
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.views import Views
 from unit.protocol.contexts import describe, make_context, ref
@@ -147,3 +155,26 @@ def test_a_peer_that_asks_gets_the_descriptors_there_are() -> None:
     (details,) = part.sent()
     assert isinstance(details, Descriptors)
     assert [descriptor.digest.ref.id for descriptor in details.descriptors] == [PREDECESSOR, ME]
+
+
+def test_descriptors_go_in_parts_that_fit_into_a_frame() -> None:
+    """Before: all in one message, 9 MB for 50 nodes of 20,000 topics, which the receiver refuses again and again."""
+    part = Part()
+    nodes = range(2000, 2050)
+    for node in nodes:
+        part.learn(describe(node, range(1 << 62, (1 << 62) + 20_000)))
+    part.gossip.on_descriptor_request(1100, DescriptorRequest(ref(1100), tuple(nodes)))
+    messages = part.sent()
+    assert max(len(encode(message)) for message in messages) < 1 << 20
+    given = [
+        one.digest.ref.id for message in messages if isinstance(message, Descriptors) for one in message.descriptors
+    ]
+    assert given == list(nodes)
+
+
+def test_a_peer_is_given_so_many_topics_in_a_time() -> None:
+    part = Part()
+    part.learn(describe(2000, range(1 << 62, (1 << 62) + 50_000)))
+    for _ in range(1_000):
+        part.gossip.on_descriptor_request(1100, DescriptorRequest(ref(1100), (2000,)))
+    assert 1 < len(part.sent()) < 50
