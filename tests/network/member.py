@@ -17,11 +17,12 @@ import random
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from omen.net.broker import Broker, Origin
+from omen.net.broker import Broker, NotHeld, Origin
 from omen.net.event_loop import run
 from omen.net.inbox import Message
 from omen.net.observe.logs import write_log
@@ -45,7 +46,7 @@ def clock() -> int:
 
 
 class Member:
-    """SIGUSR1: publish and change no more. SIGQUIT: the run is over."""
+    """SIGUSR1: publish and change no more. SIGUSR2: lose all connections. SIGTERM: leave. SIGQUIT: the run is over."""
 
     def __init__(self, broker: Broker, task: Task, out: TextIO) -> None:
         self.broker = broker
@@ -53,6 +54,7 @@ class Member:
         self.random = random.Random(task.seed)
         self.quiet = asyncio.Event()
         self.over = asyncio.Event()
+        self.leaves = False
         self._out = out
         self._spoken = broker.topics
 
@@ -63,6 +65,8 @@ class Member:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGUSR1, self.quiet.set)
         loop.add_signal_handler(signal.SIGQUIT, self.over.set)
+        loop.add_signal_handler(signal.SIGUSR2, self.cut)
+        loop.add_signal_handler(signal.SIGTERM, self.leave)
         self.write(f"I {self.broker.node} {self.broker.status().ref.incarnation} {self.broker.name}")
         for topic in self.broker.topics:
             self.write(f"S {topic}")
@@ -70,8 +74,21 @@ class Member:
         await self.over.wait()
         for task in work:
             task.cancel()
-        self.write("E")
+        if self.leaves:
+            with suppress(NotHeld):
+                await self.broker.stop()
+        else:
+            self.write("E")
         self._out.flush()
+
+    def cut(self) -> None:
+        assert self.broker.driver is not None
+        for connection in self.broker.driver.peers.connections():
+            connection.abort()
+
+    def leave(self) -> None:
+        self.leaves = True
+        self.over.set()
 
     async def flush(self) -> None:
         while True:
