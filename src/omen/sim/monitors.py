@@ -119,7 +119,7 @@ class Watch:
         """The messages that validation dropped, by reason."""
         total: Counter[str] = Counter()
         for core in self.population.cores.values():
-            total.update(core.refused)
+            total.update(core.status().refused)
         return dict(sorted(total.items()))
 
     def _name(self, node: NodeId) -> str:

@@ -21,6 +21,7 @@ from omen.net.mqtt.outputs import Carry, Claim, Close, GiveUp, Output, Publish, 
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.topics import OWN
 from omen.net.names import join_address, split_address
+from omen.net.observe.node_metrics import build_facts
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
@@ -400,11 +401,9 @@ class FrontDoor:
     # What tools expect
 
     def _tell_sys(self, now: float) -> None:
-        from omen import __version__
-
         door = self.door
         facts = {
-            "version": f"OMen {__version__}",
+            "version": f"OMen {build_facts()['version']}",
             "uptime": f"{now - self._started:.0f} seconds",
             "clients/connected": str(len(door.clients)),
             "clients/total": str(len(door.sessions)),

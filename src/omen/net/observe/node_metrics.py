@@ -20,7 +20,7 @@ def metrics_of(broker: Broker, openmetrics: bool = False) -> str:
     """All that is counted, as Prometheus reads it, or as OpenMetrics."""
     page = Page(openmetrics)
     write_process(page)
-    page.info("omen_build_info", "Version of OMen and of Python.", _build())
+    page.info("omen_build_info", "Version of OMen and of Python.", build_facts())
     driver = broker.driver
     if driver is None or driver.core is None:
         page.gauge("omen_node_joined", "1 while the node is part of the cluster.", 0)
@@ -41,7 +41,7 @@ def metrics_of(broker: Broker, openmetrics: bool = False) -> str:
     return page.text()
 
 
-def _build() -> dict[str, str]:
+def build_facts() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version  # late: a tenth of the time to import a broker
 
     try:
