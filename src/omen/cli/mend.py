@@ -71,7 +71,7 @@ def mend(arguments: argparse.Namespace) -> int:
     }
     with working(f"repairing with {kind.name}"):
         repaired = repair_once(interests, overlay, Batch(**nodes, topics=topics), kind.name, **options)
-    connected = check_overlay(repaired.interests, repaired.overlay).holds
+    connected = check_overlay(repaired.interests, repaired.overlay, k=int(options.get("k") or 1)).holds
     if arguments.apply:
         info = {"made": "mend", "system": kind.name, "options": told_as_json(options), **nodes}
         write_repaired(arguments.out, repaired.interests, repaired.overlay, info | {"workload": origin(workload.info)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -39,20 +38,28 @@ def design_low_oda_2(interests: Interests, rho: float) -> Overlay:
 def make_dispensable(interests: Interests, overlay: Overlay, rho: float) -> list[tuple[Node, Node]]:
     """All links of an overlay that is topic-connected, and those that make every node dispensable."""
     links = list(zip(overlay.u.tolist(), overlay.v.tolist(), strict=True))
-    graph = _Graph(interests, links)
+    return links + bypass_all(interests, links, range(interests.topic_count), rho)
+
+
+def bypass_all(
+    interests: Interests, links: Iterable[tuple[Node, Node]], topics: Iterable[Topic], rho: float
+) -> list[tuple[Node, Node]]:
+    """The links that make every node dispensable in these topics, in the order chosen."""
+    graph = _Graph(interests, links, topics)
     cuts = graph.cuts()
+    chosen: list[tuple[Node, Node]] = []
     for node in sorted(cuts, key=lambda node: (-len(cuts[node]), node)):
-        links += graph.bypass(node, cuts[node], rho)
-    return links
+        chosen += graph.bypass(node, cuts[node], rho)
+    return chosen
 
 
 class _Graph:
-    """Who is linked to whom, and wants what."""
+    """Who is linked to whom, and wants which of these topics."""
 
-    def __init__(self, interests: Interests, links: Iterable[tuple[Node, Node]]) -> None:
-        offsets, nodes = interests.topic_offsets.tolist(), interests.topic_nodes.tolist()
-        self._subscribers = [nodes[first:last] for first, last in itertools.pairwise(offsets)]
-        self._wants = [set(members) for members in self._subscribers]
+    def __init__(self, interests: Interests, links: Iterable[tuple[Node, Node]], topics: Iterable[Topic]) -> None:
+        offsets, nodes = interests.topic_offsets, interests.topic_nodes
+        self._subscribers = {topic: nodes[offsets[topic] : offsets[topic + 1]].tolist() for topic in topics}
+        self._wants = {topic: set(members) for topic, members in self._subscribers.items()}
         self._near: list[set[Node]] = [set() for _ in range(interests.node_count)]
         for one, other in links:
             self._link(one, other)
@@ -66,7 +73,7 @@ class _Graph:
         from omen.quality.cut_nodes import cut_nodes
 
         found: dict[Node, list[Topic]] = {}
-        for topic, members in enumerate(self._subscribers):
+        for topic, members in sorted(self._subscribers.items()):
             wants = self._wants[topic]
             pairs = [(node, other) for node in members for other in sorted(self._near[node] & wants) if node < other]
             for node in cut_nodes(pairs):

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.design.options import suggest
 from omen.errors import InvalidInput
-from omen.maintain.options import BACKUPS, COMPONENTS, DEGREE_OF, LAMBDA, REBALANCE, RHO, SEED, Setting, resolve
+from omen.maintain.options import BACKUPS, COMPONENTS, DEGREE_OF, LAMBDA, REBALANCE, RHO, SEED, K, Setting, resolve
 
 if TYPE_CHECKING:
     from omen.interests import Interests
@@ -72,15 +72,15 @@ MAINTAINERS: dict[str, MaintainerKind] = {
     for system in (
         MaintainerKind("lowoda-re", _make_rebuilding, (RHO,), "Low-ODA from scratch each time", "omen, Table 3"),
         MaintainerKind(
-            "lowoda-inc", _make_naive, (RHO, REBALANCE), "Low-ODA on top of the links there are", "omen, Table 3"
+            "lowoda-inc", _make_naive, (RHO, REBALANCE, K), "Low-ODA on top of the links there are", "omen, Table 3"
         ),
         MaintainerKind(
-            "naive", _make_naive, (RHO, REBALANCE), "the same as lowoda-inc, by its first name", "shadows, Algs. 3-4"
+            "naive", _make_naive, (RHO, REBALANCE, K), "the same as lowoda-inc, by its first name", "shadows, Algs. 3-4"
         ),
         MaintainerKind(
             "shadow",
             _make_shadow,
-            (RHO, LAMBDA, BACKUPS, COMPONENTS, DEGREE_OF, SEED, REBALANCE),
+            (RHO, LAMBDA, BACKUPS, COMPONENTS, DEGREE_OF, SEED, REBALANCE, K),
             "repairs among former neighbours and backups only",
             "shadows, Algs. 6-12",
         ),
@@ -105,7 +105,9 @@ def start_maintainer(
 
     system = _system(name)
     values = resolve(name, system.options, options)
-    maintainer = system.make(initial_state(interests, overlay, values["rho"]), values, workload or interests)
+    maintainer = system.make(
+        initial_state(interests, overlay, values["rho"], int(values.get("k", 1))), values, workload or interests
+    )
     maintainer.prepare()
     return maintainer
 

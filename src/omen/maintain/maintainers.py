@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from omen.churn import Event, Join, Leave, Resubscribe
+from omen.design.dispensable import bypass_all, design_low_oda_2
 from omen.design.greedy import design_low_oda
 from omen.errors import InvalidInput
 from omen.interests import Codes, Interests, Label, plain
@@ -70,6 +71,9 @@ class Maintainer:
         self.workload = workload
         self.rho = float(options["rho"])
         self.budget = int(options.get("rebalance", 0))
+        self.k = int(options.get("k", 1))
+        if self.k > 1 and self.budget:
+            raise InvalidInput("rebalance drops links that k = 2 counts on: give one of the two")
 
     def prepare(self) -> None:
         """Whatever must be there before the first event."""
@@ -90,11 +94,32 @@ class Maintainer:
         """Handle events that happen together."""
         plan = plan_events(self.state, events, self.workload)
         progress = Progress()
+        concerned = self._concerned(plan) if self.k > 1 else set()
         self._handle(plan, progress)
+        if self.k > 1:
+            self._bypass(concerned, progress)
         if self.budget:
             credit = min(self.state.credit + self.budget, CREDIT_ROUNDS * self.budget)
             self.state.credit = self._rebalance(progress.shadow or progress.touched, credit, progress)
         return self._report(progress)
+
+    def _concerned(self, plan: Plan) -> set[Label]:
+        """The topics that these events take from nodes or bring to them."""
+        found = {
+            self.state.topics.label(topic) for slot in plan.leaving for topic in self.state.topics_of.of(slot).tolist()
+        }
+        lists = [*plan.joining, *plan.losing, *plan.gaining]
+        return found.union(*(topics for _, topics in lists))
+
+    def _bypass(self, topics: set[Label], progress: Progress) -> None:
+        """Make every node dispensable again in these topics (see `design.dispensable`)."""
+        started = time.thread_time()
+        interests, overlay = self.state.interests(), self.state.overlay()
+        links = zip(overlay.u.tolist(), overlay.v.tolist(), strict=True)
+        codes = [code for code, topic in enumerate(interests.topics.tolist()) if topic in topics]
+        chosen = bypass_all(interests, links, codes, self.rho)
+        progress.spend("links", started)
+        self._add(_as_pairs(self.state.nodes.sorted_slots(), set(chosen)), progress)
 
     def _rebalance(self, slots: Iterable[int], credit: int, progress: Progress) -> int:
         """Relief for nodes of much too high degree, then savings around these nodes, from the highest degree down.
@@ -308,16 +333,28 @@ class Rebuilding(Maintainer):
         self._add(_as_pairs(slots, after - before), progress)
 
 
-def initial_state(interests: Interests, overlay: Overlay | None, rho: float) -> State:
-    """The state to start from: the overlay given, which must be topic-connected, or Low-ODA's."""
+def initial_state(interests: Interests, overlay: Overlay | None, rho: float, k: int = 1) -> State:
+    """The state to start from: the overlay given, which must be (k-)topic-connected, or Low-ODA's."""
     if overlay is None:
-        return State(interests, design_low_oda(interests, rho))
+        return State(interests, design_low_oda(interests, rho) if k == 1 else design_low_oda_2(interests, rho))
     state = State(interests, overlay)
     split = _first_split(interests, overlay)
     if split is not None:
         topic, parts = split
         raise InvalidInput(f"topic {topic!r} is in {parts} pieces: a maintainer starts from a topic-connected overlay")
+    if k > 1:
+        _require_two_connected(interests, overlay)
     return state
+
+
+def _require_two_connected(interests: Interests, overlay: Overlay) -> None:
+    from omen.quality import check_overlay
+
+    failing = check_overlay(interests, overlay, k=2).failing
+    if failing:
+        topic = failing[0].topic
+        what = "with k = 2 a maintainer starts from a 2-topic-connected overlay, as low-oda-2 designs them"
+        raise InvalidInput(f"the loss of one node would cut topic {topic!r}: {what}")
 
 
 def _first_split(interests: Interests, overlay: Overlay) -> tuple[Label, int] | None:

@@ -53,6 +53,7 @@ DEGREE_OF = Choice(
     "whose maximum degree a repair spares: of the shadow set (s) or of the whole overlay",
 )
 SEED = Option("seed", int, 0, 0, 2**63 - 1, "seed of the topics drawn for backups")
+K = Option("k", int, 1, 1, 2, "topic-connectivity to keep: with 2, no loss of a single node cuts a topic")
 REBALANCE = Option("rebalance", int, 0, 0, 1_000_000, "links that may change with each repair to bring degrees down")
 
 

@@ -15,7 +15,7 @@ from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, RepairFinished, RequestHandled, Time
 from omen.protocol.messages.base import EventKind
-from omen.protocol.messages.overlay import AUDIT, FAILURE_DETECTION, EventId
+from omen.protocol.messages.overlay import AUDIT, CONNECTIVITY, FAILURE_DETECTION, EventId
 from omen.sim.latency import uniform
 from omen.sim.population import Population
 from omen.sim.world import Heard, Network, World
@@ -23,7 +23,11 @@ from omen.systems import design_overlay
 from omen.systems.system import Outcome
 from omen.systems.worlds import load_world, save_world
 
-NOT_COUNTED = (*FAILURE_DETECTION, *AUDIT)  # failure detection and audit, which are counted apart (omen 6.8)
+NOT_COUNTED = (
+    *FAILURE_DETECTION,
+    *AUDIT,
+    *CONNECTIVITY,
+)  # failure detection and audit, which are counted apart (omen 6.8)
 PATIENCE = 120 * SECOND
 WARM_UP_ROUNDS = 25
 
@@ -70,6 +74,7 @@ class SimulatedSystem:
             halo_hops=0 if options["components"] == "literal" else options["halo_hops"],
             redundant_removals=options["removals"],
             global_view=global_view,
+            connectivity=options["k"],
         )
         network = Network(latency=uniform(500, 2_000), detection=uniform(20_000, 100_000))
         self.world = World(options["seed"], network)

@@ -165,6 +165,7 @@ OMEN = SystemKind(
         SEED,
         Option("resilience", int, 3, 1, 64, "L: concurrent losses survived, predecessors and successors kept"),
         GAP_ROUNDS,
+        replace(maintain_options.K, help="2: the nodes see to it that no loss of a single node cuts a topic"),
     ),
     "the nodes repair by themselves, in the simulator",
     "Chen, Vitenberg, Jacobsen 2016",
