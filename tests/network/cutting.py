@@ -99,6 +99,7 @@ class Cutting:
             config = NodeConfig(
                 name=f"{side}{number}",
                 listen=f"{self.between.address_of(side)}:0",
+                cluster="cut",
                 security=Security(open=True),
                 topics=topics,
                 join=tuple(state["address"] for state in read_states(self.folder / "nodes")[:1]),

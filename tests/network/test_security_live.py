@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from omen.cli.main import main
-from omen.errors import Denied
+from omen.errors import Denied, InvalidInput
 from omen.net.broker import Broker, NotJoined
 from omen.net.errors import NotHeld
 from omen.net.inbox import Message
@@ -48,7 +48,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_node_that_shows_no_certificate_a_wrong_one_or_an_expired_one_is_told_and_counted(
-    keys: Path, tmp_path: Path
+    keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stranger = make_authority(tmp_path, "omen", 30)
     make_node(tmp_path, stranger, "omen", "bob", 30)
@@ -56,6 +56,13 @@ def test_a_node_that_shows_no_certificate_a_wrong_one_or_an_expired_one_is_told_
     make_node(tmp_path / "elsewhere", authority_in(keys), "omen", "cid", 30)
     ours = str(keys / "ca.pem")
     quick = Limits(join_timeout_s=1.0)
+    words = {
+        "none": "certificates may not be believed, or used by one end only",
+        "unknown authority": "may not be(lieve|lieved)",
+        "expired": "may not be(lieve|lieved)",
+        "another's": "the certificate shown is for 'cid', not for 'bob'",
+        "refused": "'eve' is among the names that are refused",
+    }
     attempts = {
         "none": config("bob", "tea", limits=quick),
         "unknown authority": config("bob", "tea", security=shown(tmp_path, "bob", ours)),
@@ -64,13 +71,15 @@ def test_a_node_that_shows_no_certificate_a_wrong_one_or_an_expired_one_is_told_
         "refused": config("eve", "tea", security=security_from(keys, "eve")),
     }
 
+    monkeypatch.setattr("omen.net.broker.check_own", lambda *_: None)  # as a node of an earlier version
+
     async def test() -> None:
         own = replace(security_from(keys, "ann"), refuse=("ev*",))
         async with Broker(config("ann", "tea", security=own)) as ann:
             for what, attempt in attempts.items():
                 ann.admission.bans.lift_all()
                 before = ann.admission.refused.total()
-                with pytest.raises(NotJoined):
+                with pytest.raises(NotJoined, match=words[what]):
                     async with Broker(replace(attempt, join=(ann.address,), limits=quick)):
                         pass
                 assert ann.admission.refused.total() > before, what
@@ -164,7 +173,7 @@ def test_certificates_and_their_authority_are_replaced_while_the_cluster_runs(tm
         await rotated.settle()
         make_node(tmp_path / "old", old, "omen", "bob2", 30)
         late = shown(tmp_path / "old", "bob2", str(both))
-        with pytest.raises(NotJoined):
+        with pytest.raises(InvalidInput, match=r"issuer.*security\.authorities"):
             joins = (brokers[0].address,)
             async with Broker(config("bob2", "tea", join=joins, security=late, limits=Limits(join_timeout_s=1.0))):
                 pass

@@ -63,6 +63,7 @@ def _add_node(commands: Any) -> None:
         "--log-level", choices=("debug", "info", "warning", "error"), help="the least level written (as in the file)"
     )
     parser.add_argument("--mqtt", metavar="[HOST:]PORT", help="serve MQTT clients there (host: 127.0.0.1)")
+    _add_join_timeout(parser)
     add_json(parser)
     parser.set_defaults(handler=run_node)
 
@@ -104,6 +105,24 @@ def _add_joining(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings of a node, for its keys and members to join through")
     parser.add_argument("--cluster", metavar="NAME", help="the cluster's name (omen)")
     parser.add_argument("--name", metavar="NAME", help="of this node (made up)")
+    _add_join_timeout(parser)
+
+
+def _add_join_timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--join-timeout",
+        metavar="SECONDS",
+        type=seconds,
+        help="end if no member was found by then (limits.join_timeout_s, 30); 0: go on trying",
+    )
+
+
+def _with_join_timeout(config: NodeConfig, arguments: argparse.Namespace) -> NodeConfig:
+    from dataclasses import replace
+
+    if arguments.join_timeout is None:
+        return config
+    return replace(config, limits=replace(config.limits, join_timeout_s=arguments.join_timeout))
 
 
 def _passing(arguments: argparse.Namespace, topics: tuple[str, ...]) -> NodeConfig:
@@ -116,9 +135,9 @@ def _passing(arguments: argparse.Namespace, topics: tuple[str, ...]) -> NodeConf
     config = replace(
         config, topics=topics, http="", state="", record="", **{name: value for name, value in told.items() if value}
     )
-    if not config.join:
+    if not config.join and not config.join_file:
         raise InvalidInput("--join: which member to join through? HOST:PORT, or `join` in the file of --config")
-    return config
+    return _with_join_timeout(config, arguments)
 
 
 def run_node(arguments: argparse.Namespace) -> int:
@@ -138,7 +157,7 @@ def run_node(arguments: argparse.Namespace) -> int:
     if not arguments.config and not arguments.mqtt:
         raise InvalidInput("which node? --config FILE, or --mqtt PORT for one with default settings")
     settings = SettingsFile(arguments.config or "", arguments.log_level or "")
-    config = prepare_node(settings)
+    config = _with_join_timeout(prepare_node(settings), arguments)
     if arguments.mqtt:
         address = arguments.mqtt if ":" in arguments.mqtt else f"127.0.0.1:{arguments.mqtt}"
         config = replace(config, mqtt=address)

@@ -18,11 +18,12 @@ from omen.net.core_spec import CoreSpec, Preset
 from omen.net.descriptors import make_room
 from omen.net.driver import Driver, ForApplication
 from omen.net.engine import load_engine, load_soon
-from omen.net.errors import NotHeld, NotJoined, Stopped
+from omen.net.errors import NameTaken, NotHeld, NotJoined, Stopped
 from omen.net.flow import Stalled, block_of, fields_of, stalled_streams, wait_for_room, wait_until_held
 from omen.net.former_names import FormerNames
 from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message
-from omen.net.joining import POLL_S, find_contacts
+from omen.net.joining import POLL_S, SeedSearch, wait_until_joined
+from omen.net.name_guard import NameGuard
 from omen.net.names import join_address, next_incarnation, topic_key
 from omen.net.observe.health import HealthWatch
 from omen.net.observe.http_server import serve_pages
@@ -30,7 +31,9 @@ from omen.net.observe.latency import DeliveryLatency
 from omen.net.observe.logs import Log
 from omen.net.observe.metrics import Histogram
 from omen.net.security.admission import AdmissionControl
+from omen.net.security.credentials import check_own
 from omen.net.security.hello import REVISION, Hello
+from omen.net.seeds import SeedList
 from omen.net.settings import Limits, NodeConfig
 from omen.net.state import last_incarnation, write_state
 from omen.net.transport.accepting import Acceptor, listen_on
@@ -41,10 +44,11 @@ from omen.protocol.messages.publications import Fields
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
-__all__ = ["Broker", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
+__all__ = ["Broker", "NameTaken", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 
 WAIT_BOUNDS_S = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 HOLDING = 0.75  # of the time to leave: until neighbours hold what was accepted; the rest is for the repair
+FIRST_RETURN_S, LONGEST_RETURN_S = 1.0, 30.0
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
 
 
@@ -80,6 +84,10 @@ class Broker(FormerNames):
         self._overflows = 0
         self.log = Log(self.name, self.names)
         self._admission: AdmissionControl | None = None
+        self.guard = NameGuard(self.name, self.log, self._give_way)
+        self._search: SeedSearch | None = None
+        self._seeking: asyncio.Task[None] | None = None
+        self._returning: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
         self._origin = origin
@@ -131,7 +139,9 @@ class Broker(FormerNames):
     def is_joined(self) -> bool:
         """Whether this node has its place and its links; the first node of a cluster has from the beginning."""
         core = self.core
-        return self._has_arrived and core is not None and not core.stopped and not core.status().is_joining
+        if core is None or core.stopped or core.is_joining or self.guard.error is not None:
+            return False
+        return self._has_arrived or core.has_ring
 
     @property
     def is_leaving(self) -> bool:
@@ -159,9 +169,14 @@ class Broker(FormerNames):
         return sorted(self.names[key] for key in self.subscribed_keys)
 
     async def start(self) -> None:
-        """Listen, find the cluster, join it. Raises NotJoined if that takes longer than `join_timeout_s`."""
+        """Listen, find the cluster, join it.
+
+        NotJoined: no member could be reached within `join_timeout_s`, or all refused; NameTaken: another living node
+        has this name.
+        """
         config = self.config
         admission = self._admission = AdmissionControl.of(config, self.log)
+        check_own(admission.credentials, config.cluster, config.name)
         admission.fit_descriptors(make_room(config.limits.connections + 2 * config.limits.outgoing))
         admission.access.check_subscribe(config.topics)
         self.subscribed_keys = {self._key(topic) for topic in config.topics}
@@ -189,50 +204,97 @@ class Broker(FormerNames):
         self.log.info("node_started", address=self.address, http=self.http_address, topics=len(self.subscribed_keys))
 
     async def _join(self, listener: socket.socket) -> None:
-        """Try incarnations until one has joined: the node that was to link this one may fail before it does."""
-        loop = asyncio.get_running_loop()
-        patience_s = self.config.limits.join_timeout_s
-        deadline = loop.time() + patience_s
-        is_serving = False
-        while True:
-            contacts = await self._begin(deadline)
-            driver = self._running()
-            if not is_serving:
-                self._servers.append(Acceptor(listener, self.admission, lambda: self._running().peers.accept()))
-                is_serving = True
-            patience = min(deadline, loop.time() + 3 * self.config.protocol.standby_timeout / 1e6)
-            while not self.is_joined and (loop.time() < patience or driver.status().membership.ring):
-                if loop.time() >= deadline:
-                    raise NotJoined(f"node {self.name!r} was not linked within {patience_s:g} s")
-                await self._wait_for_news(POLL_S)
-            if self.is_joined or not contacts:
-                return
-            await driver.stop()
+        """Take connections from the first moment on, and look for others meanwhile."""
+        await self._begin()
+        self._servers.append(Acceptor(listener, self.admission, lambda: self._running().peers.accept()))
+        await self._enter()
 
-    async def _begin(self, deadline: float) -> tuple[Ref, ...]:
-        """Begin an incarnation; the members it joins through."""
+    async def _begin(self) -> None:
+        """Begin an incarnation, alone as yet."""
         config, origin = self.config, self._origin
         last = last_incarnation(config.state, self.name)
         incarnation = origin.incarnation if origin is not None else next_incarnation(last)
-        session = int.from_bytes(os.urandom(6), "big")
+        session, seed = (int.from_bytes(os.urandom(size), "big") for size in (6, 8))
         hello = Hello(
-            config.cluster, self.node, self.name, incarnation, self.address, session, REVISION, b"", self._is_direct
+            config.cluster,
+            self.node,
+            self.name,
+            incarnation,
+            self.address,
+            session,
+            REVISION,
+            is_direct=self._is_direct,
+            process=os.getpid(),
+            joining=origin is None,
         )
-        driver = self.driver = Driver(hello, self.log, self.admission, self._deliver, self._hear)
-        contacts = await find_contacts(config, self.address, driver.peers.greet, deadline)
-        self._has_arrived = not contacts
+        driver = self.driver = Driver(hello, self.log, self.admission, self._deliver, self._hear, self.guard)
+        self.guard.begin()
+        self._has_arrived = False
         self._keep_state(incarnation, left=False)
-        spec = CoreSpec(
-            Ref(self.node, incarnation, self.address),
-            tuple(sorted(self.subscribed_keys)),
-            config.protocol,
-            int.from_bytes(os.urandom(8), "big"),
-            contacts,
-            origin.preset if origin is not None else None,
-        )
+        topics = tuple(sorted(self.subscribed_keys))
+        preset = origin.preset if origin is not None else None
+        spec = CoreSpec(Ref(self.node, incarnation, self.address), topics, config.protocol, seed, (), preset)
         self._origin = None
         driver.start(spec, config.record)
-        return contacts
+
+    async def _enter(self) -> None:
+        """Join through any seed that answers; go on asking them for as long as this node lives."""
+        driver, config = self._running(), self.config
+        if self._search is None:
+            seeds = SeedList(config.join, config.join_file)
+            own = (self.address, config.listen)
+            self._search = SeedSearch(seeds, own, lambda address: self._running().peers.greet(address), self, self.log)
+            self._seeking = asyncio.ensure_future(self._search.run())
+        await wait_until_joined(self._search, self, config.limits.join_timeout_s)
+        self._has_arrived = driver.is_member = True
+
+    def set_seeds(self, addresses: tuple[str, ...], file: str = "") -> None:
+        """Ask these from now on."""
+        if self._search is not None:
+            self._search.seeds.set_addresses(addresses, file)
+
+    def on_contact(self, ref: Ref) -> None:
+        """A seed has answered."""
+        if self.guard.error is None and self.core is not None and self.driver is not None:
+            self.driver.feed(events.ContactsFound((ref,)))
+
+    def on_outcome(self) -> None:
+        """Something came of asking a seed."""
+        self._news.set()
+
+    def is_connected(self, node: int) -> bool:
+        """Whether a connection to a node is kept."""
+        return self.driver is not None and self.driver.peers.is_connected(node)
+
+    def estimate_nodes(self) -> int:
+        """How many nodes the cluster has, as far as this one can tell from the ring around it."""
+        core = self.core
+        return 1 if core is None else core.estimate_nodes()
+
+    def _give_way(self) -> None:
+        """Another living node has this name: a member stops, tells its application, and waits for the name."""
+        self._news.set()
+        if self.driver is not None and self.driver.is_member and self._returning is None and not self._is_leaving:
+            error = self.guard.error or NameTaken(f"the name {self.name!r} is taken")
+            self.inbox.put_error(error)
+            self._returning = asyncio.ensure_future(self._return())
+
+    async def _return(self) -> None:
+        """Join again under this name once it is free."""
+        pause_s = FIRST_RETURN_S
+        while not self._is_leaving:
+            await self._running().stop()
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_RETURN_S)
+            await self._begin()
+            try:
+                await self._enter()
+            except NotJoined as error:
+                self.log.warning("rejoin_refused", cause=str(error))
+                continue
+            self.log.info("node_rejoined", incarnation=self._running().incarnation)
+            break
+        self._returning = None
 
     def _keep_state(self, incarnation: int, left: bool) -> None:
         if self.config.state:
@@ -247,6 +309,12 @@ class Broker(FormerNames):
         if self.driver is None or self._has_left:
             raise Stopped(f"broker {self.name!r} is not running")
         return self.driver
+
+    def _serving(self) -> Driver:
+        """For the application: NameTaken while another living node has this one's name."""
+        if self._returning is not None and self.guard.error is not None:
+            raise self.guard.error
+        return self._running()
 
     def _key(self, topic: str) -> int:
         key = topic_key(topic)
@@ -309,6 +377,8 @@ class Broker(FormerNames):
             case events.Rejoined():
                 self._has_arrived = not self._running().contacts
                 self._news.set()
+            case events.NameConflict() | events.OwnNameSeen():
+                pass
             case (
                 events.RepairStageEntered()
                 | events.RepairFinished()
@@ -327,7 +397,8 @@ class Broker(FormerNames):
             case _:
                 assert_never(output)
 
-    async def _wait_for_news(self, at_most: float) -> None:
+    async def wait_for_news(self, at_most: float) -> None:
+        """Until something has happened that may concern those who wait, or the time is over."""
         self._news.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(at_most):
@@ -340,7 +411,7 @@ class Broker(FormerNames):
         on here before. TimeoutError: it takes longer than `timeout` seconds; the subscription stands and comes into
         force later. Denied: the access rules forbid it.
         """
-        driver = self._running()
+        driver = self._serving()
         self.admission.access.check_subscribe(topics)
         keys = [key for key in dict.fromkeys(map(self._key, topics)) if key not in self.subscribed_keys]
         if not keys:
@@ -353,7 +424,7 @@ class Broker(FormerNames):
 
     async def carry(self, topic: str, timeout: float | None = None) -> None:
         """Carry a topic without being handed what comes on it, as for a publisher that may not subscribe."""
-        self._running()
+        self._serving()
         self.admission.access.check_publish(topic)
         await self._link((self._key(topic),), timeout)
 
@@ -362,7 +433,7 @@ class Broker(FormerNames):
         driver.feed(events.Subscribe(keys))
         async with asyncio.timeout(timeout):
             while not (self.is_joined and driver.status().waiting.isdisjoint(keys)) and not self._has_left:
-                await self._wait_for_news(POLL_S)
+                await self.wait_for_news(POLL_S)
 
     async def unsubscribe(self, *topics: str) -> None:
         """Give these topics up. They are carried for others until that is repaired, which is not waited for."""
@@ -389,7 +460,7 @@ class Broker(FormerNames):
         in its window, and `wait_held` tells when neighbours hold it, `slow_consumers` apart. InvalidInput: it is too
         large, or not bytes. Denied: the access rules forbid it.
         """
-        driver = self._running()
+        driver = self._serving()
         if self._is_draining:
             raise Stopped(f"broker {self.name!r} is leaving: it takes no more publications")
         if not isinstance(payload, bytes | bytearray | memoryview):
@@ -430,7 +501,7 @@ class Broker(FormerNames):
             async with asyncio.timeout(timeout):
                 while self._held.get(key, 0) < sequence:
                     self._running()
-                    await self._wait_for_news(POLL_S)
+                    await self.wait_for_news(POLL_S)
         except TimeoutError:
             return False
         return True
@@ -506,7 +577,7 @@ class Broker(FormerNames):
             left = await wait_until_held(driver, HOLDING * self.config.limits.leave_timeout_s)
         driver.feed(events.Depart())
         while not self._has_left and asyncio.get_running_loop().time() < deadline:
-            await self._wait_for_news(POLL_S)
+            await self.wait_for_news(POLL_S)
         self.log.info("node_left", repaired=self._has_left)
         self._keep_state(core.ref.incarnation, left=True)
         return left
@@ -517,8 +588,9 @@ class Broker(FormerNames):
         self.health.end()
         if self._loading is not None:
             self._loading.cancel()
-        if self._watcher is not None:
-            self._watcher.cancel()
+        for task in (self._watcher, self._seeking, self._returning):
+            if task is not None:
+                task.cancel()
         for server in self._servers:
             server.close()
         self._servers.clear()

@@ -13,13 +13,22 @@ from typing import assert_never
 from omen.net.core_spec import CoreSpec, make_core
 from omen.net.engine import choose_links
 from omen.net.errors import Stopped
+from omen.net.name_guard import NameGuard
 from omen.net.observe.counters import DriverCounters
 from omen.net.observe.event_log import EventLog
 from omen.net.observe.logs import Log
 from omen.net.observe.metrics import Histogram
 from omen.net.recording import Recorder
 from omen.net.security.admission import AdmissionControl
-from omen.net.security.hello import FIELDS_REVISION, NEARBY_REVISION, UNREADABLE, Hello, Reason, Refused
+from omen.net.security.hello import (
+    FIELDS_REVISION,
+    NAMES_REVISION,
+    NEARBY_REVISION,
+    UNREADABLE,
+    Hello,
+    Reason,
+    Refused,
+)
 from omen.net.transport.connection import Connection
 from omen.net.transport.peer import FrameParts
 from omen.net.transport.peers import Peers
@@ -35,10 +44,13 @@ from omen.protocol.events import (
     LinkRoom,
     LinkSlow,
     Multicast,
+    NameConflict,
+    NameFree,
     NodeId,
     Notification,
     Notify,
     Output,
+    OwnNameSeen,
     PeerDeclaredFailed,
     PeerLost,
     PeerRefused,
@@ -58,7 +70,7 @@ from omen.protocol.events import (
 )
 from omen.protocol.messages import wire
 from omen.protocol.messages.base import Message, Ref
-from omen.protocol.messages.overlay import NearbyChanged, NearbyQuery, NearbyReply
+from omen.protocol.messages.overlay import NameClaimed, NearbyChanged, NearbyQuery, NearbyReply
 from omen.protocol.messages.publications import FIELDS, KINDS, Announce, Publication, parse_publication, without_fields
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
@@ -88,6 +100,7 @@ class Driver:
         admission: AdmissionControl,
         deliver: Callable[[Deliver], None],
         tell: Callable[[ForApplication], None],
+        guard: NameGuard,
     ) -> None:
         self.log = log
         self.peers = Peers(hello, self, log, admission)
@@ -108,6 +121,9 @@ class Driver:
         self._recorder: Recorder | None = None
         self._has_detector = False
         self._asker: NodeId | None = None
+        self._guard = guard
+        self._name_search: asyncio.Task[None] | None = None
+        self.is_member = False
 
     @property
     def incarnation(self) -> int | None:
@@ -300,6 +316,11 @@ class Driver:
                 counters.stood_still += 1
             case SplitTopicsLinked(_, topics):
                 counters.split_topics += len(topics)
+            case NameConflict(claimant):
+                self._guard.note_conflict(claimant.address, claimant.incarnation)
+            case OwnNameSeen(ref):
+                if self._name_search is None:
+                    self._name_search = self._loop.create_task(self._look_for_name(ref))
             case _:
                 pass
 
@@ -376,6 +397,31 @@ class Driver:
         """Nobody listens any more where a peer did, or a later incarnation answers there."""
         self._feed_safely(PeerRefused(node, later))
 
+    def on_name_met(self, other: Hello) -> None:
+        """Another process of this node's name has answered or called."""
+        self._guard.meet(self.peers.hello, other)
+
+    def on_name_claimed(self, node: NodeId, claimant: Hello) -> None:
+        """Another process goes by a peer's name: the peer is told."""
+        if self.peers.revision_of(node) >= NAMES_REVISION:
+            ref = Ref(claimant.node, claimant.incarnation, claimant.address)
+            self.obey((Send(node, "", NameClaimed(ref)),))
+
+    def on_refused_by_peer(self, refusal: Refused) -> None:
+        self._guard.on_refused(refusal, self.is_member)
+
+    async def _look_for_name(self, ref: Ref) -> None:
+        """Is there a process behind a later incarnation of this node? If one answers, it is decided who gives way."""
+        try:
+            is_free = (await self.peers.greet(ref.address)).node != ref.id
+        except Refused as refusal:
+            is_free = refusal.reason not in (Reason.NAME_TAKEN, Reason.REFUSED_BY_PEER)
+        except OSError:
+            is_free = True
+        self._name_search = None
+        if is_free:
+            self._feed_safely(NameFree(ref.incarnation))
+
     def on_slow_consumer(self, node: NodeId) -> None:
         """Found out while outputs of the core are carried out, so it hears of it afterwards."""
         self.counters.slow_consumers += 1
@@ -393,6 +439,8 @@ class Driver:
         for handle in self._timers.values():
             handle.cancel()
         self._timers.clear()
+        if self._name_search is not None:
+            self._name_search.cancel()
         try:
             await self.peers.close()
         finally:

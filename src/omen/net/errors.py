@@ -9,6 +9,10 @@ class NotJoined(OmenError):
     """No member of the cluster could be reached in time, or none took this node in."""
 
 
+class NameTaken(NotJoined):
+    """Another living node goes by this node's name."""
+
+
 class Stopped(OmenError):
     """The broker is not running."""
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
+from omen.errors import OmenError
 from omen.net.errors import SecondConsumer
 from omen.net.settings import Limits
 from omen.protocol.messages.publications import read_fields
@@ -64,7 +65,7 @@ class Inbox:
 
     def __init__(self, limits: Limits) -> None:
         self.set_limits(limits)
-        self._items: deque[Message | Gap] = deque()
+        self._items: deque[Message | Gap | OmenError] = deque()
         self._bytes = 0
         self._overflow: dict[Stream, Gap] = {}
         self._waiters: list[asyncio.Future[None]] = []
@@ -124,6 +125,11 @@ class Inbox:
         if self._overflow.get(stream) is gap:
             del self._overflow[stream]
 
+    def put_error(self, error: OmenError) -> None:
+        """The application hears of it where it takes messages, after those that came before."""
+        self._items.append(error)
+        self._wake()
+
     def close(self) -> None:
         """Nothing more comes: consumers end once all is taken."""
         self._is_closed = True
@@ -140,10 +146,12 @@ class Inbox:
         return Messages(self)
 
     def pop(self) -> Message | Gap | None:
-        """What came first; None: there is nothing."""
+        """What came first; None: there is nothing. An error for the application is raised in its turn."""
         if not self._items:
             return None
         item = self._items.popleft()
+        if isinstance(item, OmenError):
+            raise item
         if isinstance(item, Message):
             self._bytes -= len(item.payload)
         elif self._overflow:

@@ -23,7 +23,7 @@ from omen.net.settings import NodeConfig, read_node_config
 if TYPE_CHECKING:
     from omen.net.broker import Broker
 
-TAKEN_OVER = frozenset({"topics", "join", "limits", "log", "log_level", "security", "access"})
+TAKEN_OVER = frozenset({"topics", "join", "join_file", "limits", "log", "log_level", "security", "access"})
 
 
 class Reloaded(msgspec.Struct, frozen=True):
@@ -66,6 +66,7 @@ async def reload_settings(broker: Broker, config: NodeConfig, former: NodeConfig
         broker.set_limits(config.limits)
     if (former.log, former.log_level) != (config.log, config.log_level):
         write_log(config.log, level=config.log_level)
+    broker.set_seeds(config.join, config.join_file)
     await broker.renew_keys(config)
     await _follow_topics(broker, former, config)
     after_restart = tuple(name for name in different if name not in changed)
@@ -80,7 +81,7 @@ async def _follow_topics(broker: Broker, former: NodeConfig, config: NodeConfig)
     dropped = [topic for topic in former.topics if topic not in config.topics]
     await broker.unsubscribe(*dropped)
     try:
-        await broker.subscribe(*config.topics, timeout=config.limits.join_timeout_s)
+        await broker.subscribe(*config.topics, timeout=config.limits.join_timeout_s or None)
     except TimeoutError:
         broker.log.warning("subscription_slow", topics=",".join(config.topics))
 

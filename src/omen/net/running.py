@@ -15,6 +15,7 @@ import msgspec
 
 from omen.errors import MissingDependency
 from omen.net.broker import Broker, NotHeld, Origin
+from omen.net.errors import NameTaken
 from omen.net.event_loop import run
 from omen.net.inbox import Gap, Message
 from omen.net.observe.logs import Log, write_log
@@ -160,9 +161,15 @@ def run_node(
             front.append(door)
             consume_all = door.consume
         when_up(broker)
-        async for item in broker.messages():
-            if consume_all is not None and consume_all(item):
+        messages, is_enough = broker.messages(), False
+        while not is_enough:
+            try:
+                item = await anext(messages)
+            except StopAsyncIteration:
                 break
+            except NameTaken:
+                continue  # it is logged; the node joins again when its name is free
+            is_enough = consume_all is not None and consume_all(item)
         stop.set()
 
     async def shut() -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from omen.errors import InvalidInput
 from omen.net.names import check_name, split_address, topic_key
-from omen.net.security.config import Rule, Security, check_exposure
+from omen.net.security.config import DEFAULT_CLUSTER, Rule, Security, check_exposure
 from omen.protocol.config import Config, Dissemination
 from omen.protocol.events import MILLISECOND, SECOND
 from omen.protocol.messages.publications import HEADER_BYTES
@@ -136,6 +136,7 @@ class Limits:
     backpressure_timeout_s: float = 1.0
     """A link that has not caught up after this is a slow consumer: skipped, and repaired from the window later."""
     join_timeout_s: float = 30.0
+    """A node that has found no member by then ends. 0: it goes on trying."""
     leave_timeout_s: float = 10.0
     """A node asked to stop ends after this at the latest, whether its neighbours are linked around it or not."""
 
@@ -153,8 +154,8 @@ class NodeConfig:
 
     Empty: made up. A * in it: that part is, as for one of many that share a certificate.
     """
-    cluster: str = "omen"
-    """Nodes of different clusters refuse each other."""
+    cluster: str = DEFAULT_CLUSTER
+    """Nodes of different clusters refuse each other, and clusters of one name that meet become one."""
     listen: str = f"{LOOPBACK}:0"
     """Where other nodes connect to. Port 0: any free one."""
     advertise: str = ""
@@ -164,7 +165,9 @@ class NodeConfig:
 
     Where they are the same it does: peers that were connected then declare the node failed at once."""
     join: tuple[str, ...] = ()
-    """Members to join through. Empty: the first node of a new cluster."""
+    """Seeds, the members to join through; a name may have several addresses. None: the first of a new cluster."""
+    join_file: str = ""
+    """A file of more seeds, a HOST:PORT on each line, read again when it changes."""
     topics: tuple[str, ...] = ()
     """Subscribed to from the beginning."""
     http: str = ""
@@ -209,7 +212,7 @@ class NodeConfig:
         host, _ = split_address(self.listen)
         if host in ("0.0.0.0", "::") and not self.advertise:
             raise InvalidInput(f"listen {self.listen!r} is every address of this machine: say which one in `advertise`")
-        check_exposure(self.listen, self.security, self.access)
+        check_exposure(self.listen, self.security, self.access, self.cluster)
         if not 1 <= self.protocol.connectivity <= 2:
             raise InvalidInput(f"protocol.connectivity is {self.protocol.connectivity}: must be 1 or 2")
         limits, largest = self.limits, min(self.limits.payload_bytes, self.protocol.dissemination.largest_payload)
@@ -238,7 +241,8 @@ def read_node_config(path: str | Path) -> NodeConfig:
         config = fill(NodeConfig(name="unnamed"), values) if "name" in values else fill(NodeConfig(), values)
         if config.limits.frame_bytes > LARGEST_FRAME:
             raise InvalidInput(f"limits.frame_bytes: {LARGEST_FRAME} at most")
-        return replace(config, security=config.security.relative_to(Path(path).parent))
+        join_file = str(Path(path).parent / config.join_file) if config.join_file else ""
+        return replace(config, join_file=join_file, security=config.security.relative_to(Path(path).parent))
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
 

@@ -61,6 +61,12 @@ class ContactsFound(msgspec.Struct, frozen=True):
     peers: tuple[Ref, ...]
 
 
+class NameFree(msgspec.Struct, frozen=True):
+    """No living process has the later incarnation of this node that was seen: it was one that has ended."""
+
+    incarnation: int
+
+
 class Subscribe(msgspec.Struct, frozen=True):
     """Change the node's own topics: what is added and what is dropped."""
 
@@ -112,7 +118,7 @@ class LinkRoom(msgspec.Struct, frozen=True):
 
 
 Command = Subscribe | Depart | Publish | Replay
-RarerInput = PeerLost | PeerRefused | ContactsFound | LinkBroken | LinkSlow | LinkReady | LinkRoom | Command
+RarerInput = PeerLost | PeerRefused | ContactsFound | NameFree | LinkBroken | LinkSlow | LinkReady | LinkRoom | Command
 Input = Received | TimerFired | RarerInput
 
 
@@ -234,6 +240,21 @@ class Rejoined(msgspec.Struct, frozen=True, gc=False):
     incarnation: int
 
 
+class NameConflict(msgspec.Struct, frozen=True, gc=False):
+    """Another process goes by this node's name: it was refused, for this node is alive."""
+
+    claimant: Ref
+
+
+class OwnNameSeen(msgspec.Struct, frozen=True, gc=False):
+    """Others know a later incarnation of this node, at another address: one that has ended, or another process.
+
+    The driver finds out which. It answers `NameFree`, or has this node give way.
+    """
+
+    ref: Ref
+
+
 class SplitTopicsLinked(msgspec.Struct, frozen=True, gc=False):
     """The audit has seen that these topics are split, and has had their pieces linked."""
 
@@ -276,6 +297,8 @@ Notification = (
     | PeerDeclaredFailed
     | PeerLeft
     | Rejoined
+    | NameConflict
+    | OwnNameSeen
     | SplitTopicsLinked
     | LinkUp
     | LinkPruned

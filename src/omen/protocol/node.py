@@ -129,6 +129,7 @@ class OmenNode(ShownNode):
             messages.Pong: self._on_pong,
             messages.FailureNotice: self._on_failure_notice,
             messages.Refutation: self._on_refutation,
+            messages.NameClaimed: self._on_name_claimed,
             messages.Leaving: self._on_leaving,
             messages.LinkOpen: self._on_link_open,
             messages.LinkOk: self._on_link_ok,
@@ -185,11 +186,11 @@ class OmenNode(ShownNode):
         self._parts.connectivity.start()
         self._parts.lost_peers.start()
         if self._contacts:
-            self._join(self._contacts)
+            self._join(self._contacts, persists=True)
 
-    def _join(self, contacts: Sequence[Ref]) -> None:
+    def _join(self, contacts: Sequence[Ref], persists: bool = False) -> None:
         self._dissemination.note_joining(None)
-        self._parts.join_leave.join(contacts)
+        self._parts.join_leave.join(contacts, persists)
 
     def _rejoin(self, incarnation: int) -> None:
         """This node was declared failed: all it had is void, but the peers it knows, and what it wants."""
@@ -236,6 +237,9 @@ class OmenNode(ShownNode):
                 self._meet_contacts(peers)
             case events.PeerRefused(peer, later):
                 self._on_refused(peer, later)
+            case events.NameFree(incarnation):
+                if incarnation > self.ref.incarnation:
+                    self._renew(incarnation)
             case events.Publish(topic, payload, fields):
                 return self._publish(topic, payload, fields)[1]
             case events.LinkRoom(peer, room):
@@ -386,9 +390,15 @@ class OmenNode(ShownNode):
         table = self._parts.peer_table
         mine = table.me.digest
         if digest.ref.incarnation > mine.ref.incarnation:
-            self._renew(digest.ref.incarnation)
+            if digest.ref.address in ("", mine.ref.address):
+                self._renew(digest.ref.incarnation)
+            else:
+                self._out.notify(events.OwnNameSeen(digest.ref))
         elif digest.ref.incarnation == mine.ref.incarnation and is_newer(digest, mine):
             table.outrun(digest)
+
+    def _on_name_claimed(self, _: NodeId, message: messages.NameClaimed) -> None:
+        self._out.notify(events.NameConflict(message.claimant))
 
     def _on_located(self, sender: NodeId, message: messages.Located) -> None:
         self._end_lookup(self._parts.ring_lookup.on_located(sender, message))

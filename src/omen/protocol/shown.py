@@ -59,6 +59,20 @@ class ShownNode:
         return self._parts.requests.wanted
 
     @property
+    def is_joining(self) -> bool:
+        """Whether this node is on its way in, from before it has found its place until its join is handled."""
+        return self._parts.requests.joining
+
+    @property
+    def has_ring(self) -> bool:
+        """Whether this node knows another on the ring."""
+        return bool(self._parts.ring.members)
+
+    def estimate_nodes(self) -> int:
+        """How many nodes there are, by how closely those around this one stand on the ring."""
+        return self._parts.ring.estimate_nodes()
+
+    @property
     def is_leaving(self) -> bool:
         return self._parts.requests.departing
 

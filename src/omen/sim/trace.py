@@ -17,8 +17,10 @@ from omen.protocol.events import (
     LinkBroken,
     LinkPruned,
     LinkUp,
+    NameConflict,
     NodeId,
     Notification,
+    OwnNameSeen,
     PeerDeclaredFailed,
     PeerLeft,
     PeerLost,
@@ -241,6 +243,10 @@ class TraceWriter:
                 return f"is linked to {self.name(peer)}"
             case LinkPruned(peer):
                 return f"has pruned its link to {self.name(peer)}"
+            case NameConflict(claimant):
+                return f"hears that another process, in incarnation {claimant.incarnation}, goes by its name"
+            case OwnNameSeen(ref):
+                return f"sees incarnation {ref.incarnation} of itself at {ref.address}"
             case Left():
                 return "has left"
             case WindowCut(topic, span, size):

@@ -1,57 +1,142 @@
-"""Which members are found to join through."""
+"""Asking seeds, and what is made of their answers."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from omen.net.errors import NotJoined
-from omen.net.joining import find_contacts
+from omen.errors import InvalidInput
+from omen.net.errors import NameTaken, NotJoined
+from omen.net.joining import SeedSearch, wait_until_joined
+from omen.net.name_guard import NameGuard
+from omen.net.observe.logs import Log
 from omen.net.security.hello import Hello, Reason, Refused
-from omen.net.settings import Limits, NodeConfig
+from omen.net.seeds import SeedList, read_seeds
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.base import Ref
 
 ANN, BOB, OWN = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
-HASTY = Limits(join_timeout_s=0.5)
+SILENT = TimeoutError()
 
 
-def find(join: tuple[str, ...], answers: dict[str, Exception | str]) -> tuple[Ref, ...]:
+class Node:
+    """A node that has joined as soon as a seed has answered."""
+
+    def __init__(self) -> None:
+        self.found: list[Ref] = []
+        self._news = asyncio.Event()
+        self.guard = NameGuard("cid", Log("cid"), self.on_outcome)
+
+    @property
+    def is_joined(self) -> bool:
+        return bool(self.found)
+
+    def is_connected(self, node: int) -> bool:
+        return False
+
+    def estimate_nodes(self) -> int:
+        return 1
+
+    def on_contact(self, ref: Ref) -> None:
+        self.found.append(ref)
+
+    def on_outcome(self) -> None:
+        self._news.set()
+
+    async def wait_for_news(self, at_most: float) -> None:
+        self._news.clear()
+        await asyncio.wait((asyncio.ensure_future(self._news.wait()),), timeout=at_most)
+
+
+def search(
+    seeds: tuple[str, ...],
+    answers: dict[str, Exception | str],
+    timeout_s: float = 0.5,
+    meanwhile: Callable[[Node], None] = lambda node: None,
+) -> list[Ref]:
     """What is found where addresses answer so; a text is the name of a member."""
 
     async def greet(address: str) -> Hello:
         answer = answers.get(address, ConnectionRefusedError("refused"))
+        if answer is SILENT:
+            await asyncio.sleep(60)
         if isinstance(answer, Exception):
             raise answer
         return Hello("omen", place_of(answer), answer, 1, address, 1)
 
-    async def test() -> tuple[Ref, ...]:
-        config = NodeConfig(name="cid", join=join, limits=HASTY)
-        deadline = asyncio.get_running_loop().time() + HASTY.join_timeout_s
-        return await find_contacts(config, OWN, greet, deadline)
+    async def test() -> list[Ref]:
+        node = Node()
+        seeking = SeedSearch(SeedList(seeds), (OWN,), greet, node, Log("cid"))
+        running = asyncio.ensure_future(seeking.run())
+        meanwhile(node)
+        try:
+            await wait_until_joined(seeking, node, timeout_s)
+        finally:
+            running.cancel()
+        return node.found
 
     return asyncio.run(test())
 
 
-def test_all_members_that_answer_are_found() -> None:
-    assert find((ANN, BOB), {BOB: "bob"}) == (Ref(place_of("bob"), 1, BOB),)
-    assert [ref.address for ref in find((ANN, BOB), {ANN: "ann", BOB: "bob"})] == [ANN, BOB]
+def test_every_member_that_answers_is_met() -> None:
+    assert search((ANN, BOB), {BOB: "bob"}) == [Ref(place_of("bob"), 1, BOB)]
+    assert [ref.address for ref in search((ANN, BOB), {ANN: "ann", BOB: "bob"})] == [ANN, BOB]
 
 
-def test_without_members_to_join_through_a_node_is_the_first() -> None:
-    assert find((), {}) == find((OWN,), {}) == ()
+def test_a_silent_seed_does_not_hold_up_the_others() -> None:
+    assert [ref.address for ref in search((ANN, BOB), {ANN: SILENT, BOB: "bob"})] == [BOB]
+
+
+def test_without_another_seed_a_node_is_the_first() -> None:
+    assert search((), {}) == search((OWN,), {}) == []
 
 
 def test_a_node_that_meets_itself_begins_alone_where_no_other_answers() -> None:
-    assert find((ANN, BOB), {ANN: Refused("this node", Reason.SELF)}) == ()
+    assert search((ANN, BOB), {ANN: Refused("this node", Reason.SELF)}) == []
 
 
-def test_where_no_member_answers_the_last_cause_is_told() -> None:
-    with pytest.raises(NotJoined, match=r"no member to join through at 127\.0\.0\.1:1: refused"):
-        find((ANN,), {})
+def test_where_no_member_answers_in_time_each_cause_is_told() -> None:
+    with pytest.raises(NotJoined, match=r"no member to join through at 127\.0\.0\.1:1 within 0\.3 s: .*: refused"):
+        search((ANN,), {}, timeout_s=0.3)
 
 
-def test_a_refusal_that_another_try_would_not_change_ends_it_at_once() -> None:
-    with pytest.raises(NotJoined, match="another cluster"):
-        find((ANN,), {ANN: Refused("another cluster", Reason.CLUSTER)})
+def test_one_bad_seed_does_not_spoil_the_others() -> None:
+    bad = Refused("another cluster", Reason.CLUSTER)
+    assert [ref.address for ref in search((ANN, BOB), {ANN: bad, BOB: "bob"})] == [BOB]
+
+
+def test_where_no_further_try_would_help_it_ends_at_once() -> None:
+    bad = Refused("another cluster", Reason.CLUSTER)
+    with pytest.raises(NotJoined, match=r"127\.0\.0\.1:1: another cluster; 127\.0\.0\.1:2: another cluster"):
+        search((ANN, BOB), {ANN: bad, BOB: bad}, timeout_s=60)
+
+
+def test_a_newcomer_whose_name_is_taken_is_told_after_some_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = Refused("the name is taken", Reason.REFUSED_BY_PEER, by_peer=True, said=Reason.NAME_TAKEN)
+    monkeypatch.setattr("omen.net.name_guard.PATIENCE_S", 0.0)
+    with pytest.raises(NameTaken, match="the name is taken"):
+        search((ANN,), {}, 60, lambda node: node.guard.on_refused(taken, is_member=False))
+
+
+def test_a_file_of_seeds_may_hold_comments_and_must_hold_addresses(tmp_path: Path) -> None:
+    file = tmp_path / "seeds"
+    file.write_text("# all of them\n10.0.0.1:7070\n\nn2.example:7070 # second\n")
+    assert read_seeds(str(file)) == ("10.0.0.1:7070", "n2.example:7070")
+    file.write_text("10.0.0.1\n")
+    with pytest.raises(InvalidInput, match=r"seeds:1 '10\.0\.0\.1': must be HOST:PORT"):
+        read_seeds(str(file))
+
+
+def test_a_file_that_cannot_be_read_leaves_the_seeds_it_had(tmp_path: Path) -> None:
+    file = tmp_path / "seeds"
+    file.write_text(f"{ANN}\n")
+    seeds = SeedList((BOB,), str(file))
+    assert seeds.current() == (BOB, ANN)
+    file.unlink()
+    assert seeds.current() == (BOB, ANN)
+    assert "seeds" in seeds.error
+    file.write_text(f"{OWN}\n")
+    assert seeds.current() == (BOB, OWN)

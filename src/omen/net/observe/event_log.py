@@ -14,8 +14,10 @@ from omen.protocol.events import (
     Left,
     LinkPruned,
     LinkUp,
+    NameConflict,
     NodeId,
     Notification,
+    OwnNameSeen,
     PeerDeclaredFailed,
     PeerLeft,
     PeerSuspected,
@@ -77,6 +79,8 @@ class EventLog:
                 self._log.debug("link_up", peer=self._label_of(peer))
             case LinkPruned(peer):
                 self._log.debug("link_pruned", peer=self._label_of(peer))
+            case NameConflict() | OwnNameSeen():
+                pass  # the name guard tells what came of it
             case Left():
                 pass  # the broker, that was asked to leave, tells how it went
             case _:

@@ -62,6 +62,9 @@ def _write_overlay(page: Page, broker: Broker, status: NodeStatus) -> None:
     present = broker.health.warnings()
     found = [(warning, float(warning in present)) for warning in WARNINGS]
     page.gauges("omen_health_warning", "1 while there is this warning.", "warning", found)
+    page.counter(
+        "omen_name_conflicts_total", "Other processes refused that went by this node's name.", broker.guard.conflicts
+    )
     page.gauge("omen_split_topics", "Topics reported to this node in several pieces now.", status.split_topics)
     page.gauge("omen_cut_topics", "Topics that the loss of this node would split, as far as seen.", status.cut_topics)
 

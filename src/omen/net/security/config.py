@@ -96,8 +96,19 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-def check_exposure(listen: str, security: Security, rules: tuple[Rule, ...]) -> None:
-    """Raises InvalidInput where a node would admit any process without having been told to."""
+DEFAULT_CLUSTER = "omen"
+
+
+def check_exposure(listen: str, security: Security, rules: tuple[Rule, ...], cluster: str) -> None:
+    """Raises InvalidInput where a node would admit any process without having been told to.
+
+    Clusters of one name that meet become one: two that never chose a name are not to meet by chance.
+    """
+    if not is_loopback(listen) and not security.is_protected and cluster == DEFAULT_CLUSTER and security.open:
+        raise InvalidInput(
+            f"listen {listen!r} can be reached from other machines, and clusters of one name become one where they"
+            f" meet: give yours another name than {cluster!r} in `cluster`, or set certificates or a secret"
+        )
     if not is_loopback(listen) and not security.is_protected and not security.open:
         raise InvalidInput(
             f"listen {listen!r} can be reached from other machines, and any process there could be a member: set"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import ssl
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,20 @@ import msgspec
 
 from omen.errors import InvalidInput
 from omen.net.security.config import Security
+from omen.net.security.handshake import certified_names
 from omen.net.security.hello import Reason, Refused
 
 SHORTEST_SECRET = 16
+HANDSHAKE_TURNS = 10
+ALERTS = {
+    "UNKNOWN_CA": "it does not believe the authority of this node's certificate",
+    "CERTIFICATE_EXPIRED": "this node's certificate has expired",
+    "CERTIFICATE_REVOKED": "this node's certificate was revoked",
+    "CERTIFICATE_REQUIRED": "it asks for a certificate, and this node has shown none",
+    "BAD_CERTIFICATE": "it finds this node's certificate broken",
+    "CERTIFICATE_UNKNOWN": "it does not accept this node's certificate",
+}
+"""What the other end of an encrypted connection says when it refuses, in words."""
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 
@@ -164,13 +176,57 @@ def explain(error: BaseException) -> Refused:
         return Refused(f"the certificate of the other end: {error.verify_message}", Reason.CERTIFICATE)
     if isinstance(error, ssl.SSLError):
         reason = error.reason or ""
-        if "CERTIFICATE" in reason or "ALERT" in reason or "UNKNOWN_CA" in reason:
+        for alert, words in ALERTS.items():
+            if alert in reason:
+                return Refused(f"refused by the other end: {words}", Reason.CERTIFICATE)
+        if "CERTIFICATE" in reason or "ALERT" in reason:
             words = reason.lower().replace("_", " ")
             return Refused(f"no agreement on certificates: {words}", Reason.CERTIFICATE)
-        return Refused("what came in does not begin an encrypted connection", Reason.NOT_A_NODE)
+        return Refused(
+            "what came in does not begin an encrypted connection: no node, or one without certificates",
+            Reason.NOT_A_NODE,
+        )
     if isinstance(error, (TimeoutError, ConnectionAbortedError)):
         return Refused("no certificate in time", Reason.HELLO_TIMEOUT)
     return Refused("closed before an encrypted connection was made", Reason.HELLO_TIMEOUT)
+
+
+def check_own(credentials: Credentials, cluster: str, name: str) -> None:
+    """Raises InvalidInput where this node's own certificate would be refused by a node like itself.
+
+    The node shakes hands with itself, in memory: that finds what its peers would, by the same rules.
+    """
+    contexts, path = credentials.contexts, credentials.security.certificate
+    if contexts is None:
+        return
+    try:
+        shown = _shake_hands(contexts)
+    except ssl.SSLError as error:
+        words = getattr(error, "verify_message", "") or error.reason or str(error)
+        hint = "; is it signed by one of security.authorities?" if "issuer" in words or "self-signed" in words else ""
+        raise InvalidInput(f"security.certificate: {path}: {words}{hint}") from None
+    names = certified_names(shown, cluster)
+    if not any(fnmatchcase(name, pattern) for pattern in names):
+        for_whom = ", ".join(map(repr, names)) or f"no node of cluster {cluster!r}"
+        raise InvalidInput(f"security.certificate: {path}: it is for {for_whom}, and this node is {name!r}")
+
+
+def _shake_hands(contexts: Contexts) -> dict[str, Any]:
+    """What the certificate shows; both ends believe it."""
+    inward, outward = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = contexts.server.wrap_bio(inward, outward, server_side=True)
+    client = contexts.client.wrap_bio(outward, inward)
+    waiting = [client, server]
+    for _ in range(HANDSHAKE_TURNS):
+        for end in list(waiting):
+            try:
+                end.do_handshake()
+                waiting.remove(end)
+            except ssl.SSLWantReadError:
+                continue
+        if not waiting:
+            return server.getpeercert() or {}
+    raise ssl.SSLError("the handshake with itself does not end")
 
 
 def expires_at(certificate: dict[str, Any]) -> float:

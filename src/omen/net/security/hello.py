@@ -8,8 +8,9 @@ added at the end of the hello, which older nodes skip, change the revision alone
 where a later one is needed, as for a secret, it is refused with what it lacks. Messages that an older revision does not
 know are not sent to it.
 
-Revisions: 0, without the last two fields; 1, with them, and a proof after the hello (see `handshake`); 2, publications
-with a block of fields; 3, `is_direct`, and the messages of a search for ways round a node.
+Revisions: 0, without the last five fields; 1, with two of them, and a proof after the hello (see `handshake`); 2,
+publications with a block of fields; 3, the last three fields, the reason at the end of a refusal behind a zero byte,
+`NameClaimed`, and the messages of a search for ways round a node.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ VERSION = 1
 REVISION = 3
 FIELDS_REVISION = 2
 NEARBY_REVISION = 3
+NAMES_REVISION = 3
 MAGIC, REFUSAL = b"OMEN", b"OMNO"
 PREFACE = struct.Struct(">4sHI")
 LARGEST = 4096
@@ -50,6 +52,7 @@ class Reason(StrEnum):
     HELLO = "hello"
     HELLO_TIMEOUT = "hello_timeout"
     IDENTITY = "identity"
+    NAME_TAKEN = "name_taken"
     NOT_A_NODE = "not_a_node"
     REFUSED_BY_PEER = "refused_by_peer"
     REFUSED_NAME = "refused_name"
@@ -57,23 +60,26 @@ class Reason(StrEnum):
     SELF = "self"
     STALLED = "stalled"
     UNEXPECTED_NODE = "unexpected_node"
+    UNREACHABLE = "unreachable"
     VERSION = "version"
 
 
 class Refused(OmenError):
-    """A connection that goes no further, and why; `by_peer`: the other end said so."""
+    """A connection that goes no further, and why; `by_peer`: the other end said so, and `said` is its own reason."""
 
-    def __init__(self, explanation: str, reason: Reason, by_peer: bool = False) -> None:
+    def __init__(self, explanation: str, reason: Reason, by_peer: bool = False, said: Reason | None = None) -> None:
         super().__init__(explanation)
         self.reason = reason
         self.by_peer = by_peer
+        self.said = said
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True):
     """Which node speaks: cluster, place, name, incarnation, where it listens, and a random number for its process.
 
     `nonce`: drawn for this connection, where the cluster has a secret. `is_direct`: the address is the process's own,
-    so that a connection refused there means that it has ended.
+    so that a connection refused there means that it has ended. `process`: its number. `joining`: it has not been a
+    member yet, and gives way to one of its name that is.
     """
 
     cluster: Text
@@ -85,6 +91,22 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
     revision: Place = 0
     nonce: Nonce = b""
     is_direct: bool = False
+    process: Place = 0
+    joining: bool = False
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Of two members of one name the one with the higher rank stays."""
+        return self.incarnation, self.process
+
+
+def gives_way(own: Hello, other: Hello) -> bool:
+    """Of two living nodes of one name, whether this one gives way: one that joins to a member, the later of two that
+    join, the lower of two members.
+    """
+    if own.joining != other.joining:
+        return own.joining
+    return own.rank > other.rank if own.joining else own.rank < other.rank
 
 
 class Greeting(msgspec.Struct, frozen=True):
@@ -103,8 +125,10 @@ def write_hello(hello: Hello) -> bytes:
     return PREFACE.pack(MAGIC, VERSION, len(body)) + body
 
 
-def write_refusal(reason: str) -> bytes:
-    body = reason.encode()[:LARGEST]
+def write_refusal(explanation: str, reason: Reason | None = None) -> bytes:
+    """`reason`: for the program at the other end; older ones show it as a last word."""
+    code = b"\0" + reason.encode() if reason is not None else b""
+    body = explanation.encode()[: LARGEST - len(code)] + code
     return PREFACE.pack(REFUSAL, VERSION, len(body)) + body
 
 
@@ -138,12 +162,16 @@ def read_hello(data: bytes | bytearray) -> Greeting | None:
 
 def read_refusal(data: bytes) -> Refused | None:
     """What the other end says in place of a frame, as it goes; None: it is no refusal."""
-    return _refused_by_peer(data) if data[:4] == REFUSAL else None
+    return _refused_by_peer(data) if data[:4] == REFUSAL and len(data) >= PREFACE.size else None
 
 
 def _refused_by_peer(data: bytes | bytearray) -> Refused:
-    words = _one_line(bytes(data[PREFACE.size : PREFACE.size + LARGEST]).decode(errors="replace"))
-    return Refused(f"refused by the other end: {words or 'without a reason'}", Reason.REFUSED_BY_PEER, by_peer=True)
+    _, _, length = PREFACE.unpack_from(data)
+    text = bytes(data[PREFACE.size : PREFACE.size + min(length, LARGEST)]).decode(errors="replace")
+    explanation, _, code = text.partition("\0")
+    words = _one_line(explanation) or "without a reason"
+    said = Reason(code) if code in set(Reason) else None
+    return Refused(f"refused by the other end: {words}", Reason.REFUSED_BY_PEER, by_peer=True, said=said)
 
 
 def _one_line(text: str) -> str:
@@ -155,5 +183,5 @@ def check_hello(hello: Hello, own: Hello) -> None:
     """Whether the two belong together; raises Refused."""
     if hello.cluster != own.cluster:
         raise Refused(f"this node belongs to cluster {own.cluster!r}, the other to {hello.cluster!r}", Reason.CLUSTER)
-    if hello.node == own.node:
-        raise Refused(f"node {own.name!r} is met under its own name", Reason.SELF)
+    if hello.node == own.node and hello.session == own.session:
+        raise Refused(f"this is node {own.name!r} itself", Reason.SELF)

@@ -81,6 +81,7 @@ class Connection(asyncio.Protocol):
         self.lost_frames = False
         self.peer_is_done = False
         self.last_used = 0.0
+        self.last_heard = 0.0
         self._buffer = bytearray()
         self._urgent: list[bytes] = []
         self._bulk: list[bytes] = []
@@ -100,8 +101,8 @@ class Connection(asyncio.Protocol):
         self._rates = rates
 
     def touch(self, now: float) -> None:
-        """It was used: it is not idle."""
-        self.last_used = now
+        """Something came in: it is not idle, and the other end is alive."""
+        self.last_used = self.last_heard = now
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -120,7 +121,7 @@ class Connection(asyncio.Protocol):
         self._handshake = admission.begin(self._owner.hello, self.dialled, self.expected, certificate)
         self.transport.write(self._handshake.opening)
         loop = asyncio.get_running_loop()
-        self.last_used = loop.time()
+        self.last_used = self.last_heard = loop.time()
         self._patience = loop.call_later(self._owner.limits.hello_timeout_s, self._lose_patience)
         self._owner.on_opened(self)
         if self._buffer:
@@ -311,7 +312,7 @@ class Connection(asyncio.Protocol):
         """Say why, and close."""
         if self.transport is not None and not self.is_closed:
             if not refusal.by_peer:
-                self.transport.write(write_refusal(str(refusal)))
+                self.transport.write(write_refusal(str(refusal), refusal.reason))
             self.refusal = refusal.with_traceback(None)  # it would keep this connection and its buffers alive
             self.settled.set()
             self._owner.on_refused(self, refusal)

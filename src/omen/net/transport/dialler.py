@@ -21,6 +21,10 @@ SETTLED_DOUBLINGS = 10
 REFUSED_RETRY_S = 0.105  # a core takes two refusals for a proof that are 100 ms apart
 CROWDED_S, UNPAID_S = 0.1, 4.0
 
+SHOWN = (
+    "closed while certificates were shown: the other end may not believe this node's, or bans its address for a while"
+)
+
 Failed = Callable[[Peer, Exception], None]
 
 
@@ -114,6 +118,10 @@ class Dialler:
                 refusal = explain(error)
                 self._owner.admission.note_refusal(refusal, "", None, self._loop.time())
                 raise refusal from None
+            except ConnectionResetError:
+                if contexts is None:
+                    raise
+                raise ConnectionResetError(SHOWN) from None
             await connection.settled.wait()
         if connection.refusal is not None:
             raise connection.refusal

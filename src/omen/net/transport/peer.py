@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from omen.net.security.hello import Hello, Refused
 from omen.net.transport.connection import Connection
 from omen.protocol.events import NodeId
 
@@ -21,6 +22,15 @@ class PeerListener(Protocol):
     def incarnation(self) -> int | None: ...
 
     def on_peer_frames(self, node: NodeId, frames: list[bytes], connection: Connection) -> None: ...
+
+    @property
+    def is_member(self) -> bool: ...
+
+    def on_name_met(self, other: Hello) -> None: ...
+
+    def on_name_claimed(self, node: NodeId, claimant: Hello) -> None: ...
+
+    def on_refused_by_peer(self, refusal: Refused) -> None: ...
 
     def on_peer_lost(self, node: NodeId, incarnation: int | None) -> None: ...
 

@@ -11,8 +11,9 @@ import msgspec
 from omen.net.observe.counters import TransportCounters
 from omen.net.observe.logs import Log
 from omen.net.security.admission import AdmissionControl
-from omen.net.security.hello import Hello, Reason, Refused
+from omen.net.security.hello import Hello, Reason, Refused, gives_way
 from omen.net.security.rate_limits import REMEMBERED
+from omen.net.transport.call_back import call_back, is_doubtful
 from omen.net.transport.connection import Connection
 from omen.net.transport.dialler import Dialler
 from omen.net.transport.peer import FrameParts, Peer, PeerListener
@@ -21,6 +22,7 @@ from omen.protocol.events import PLENTY, NodeId
 TRIES_BEFORE_LOSS = 3
 SWEEP_S = 5.0
 ESTABLISHED_S = 1.0  # a connection that was up for so long is dialled again at once when it breaks
+ALIVE_S = 3.0  # a peer that was heard of within this is alive; a member says something each second
 SLOWEST_ACCEPTED = 10  # an idle connection that the other end dialled is that end's to close, within reason
 
 
@@ -35,6 +37,8 @@ class Peers:
         self.counters = TransportCounters()
         self._names: OrderedDict[NodeId, str] = OrderedDict()
         self._unreachable: set[NodeId] = set()
+        self._called_back: OrderedDict[int, None] = OrderedDict()
+        self._calls: set[asyncio.Task[None]] = set()
         self._listener = listener
         self._log = log
         self._loop = asyncio.get_running_loop()
@@ -48,10 +52,12 @@ class Peers:
     @property
     def hello(self) -> Hello:
         """How this node introduces itself: its core may have rejoined."""
-        incarnation = self._listener.incarnation
-        if incarnation is not None and incarnation != self._hello.incarnation:
-            hello: Hello = msgspec.structs.replace(self._hello, incarnation=incarnation)
-            self._hello = hello
+        own, incarnation = self._hello, self._listener.incarnation
+        if incarnation is None:
+            incarnation = own.incarnation
+        joining = own.joining and not self._listener.is_member
+        if (incarnation, joining) != (own.incarnation, own.joining):
+            self._hello = msgspec.structs.replace(own, incarnation=incarnation, joining=joining)
         return self._hello
 
     def accept(self) -> Connection:
@@ -173,6 +179,11 @@ class Peers:
     def connections(self) -> list[Connection]:
         return [peer.connection for peer in self.table.values() if peer.connection is not None]
 
+    def is_connected(self, node: NodeId) -> bool:
+        """Whether there is a connection to a node, and the core wants it."""
+        peer = self.table.get(node)
+        return peer is not None and peer.connection is not None and peer.is_wanted
+
     def name_of(self, node: NodeId) -> str:
         """The name of a peer, once it has shown that it may go by it; else empty."""
         peer = self.table.get(node)
@@ -236,21 +247,23 @@ class Peers:
         except Refused as refusal:
             connection.refuse(refusal)
             return
+        if hello.node == self._hello.node:
+            self._listener.on_name_met(hello)
+            connection.refuse(_name_taken(self.hello, "this node"))
+            return
         self._remember_name(hello)
         peer = self.table.setdefault(hello.node, Peer(hello.node))
         former = peer.incarnation
         if former is not None and hello.session != peer.session:
-            if hello.incarnation <= former:
-                explanation = f"another {hello.name!r} is known here, in a later incarnation"
-                connection.refuse(Refused(explanation, Reason.FORMER_INCARNATION))
+            if not self._makes_way(peer, former, connection, hello):
                 return
-            if peer.connection is not None:
-                self._detach(peer).abort()
             self._listener.on_peer_refused(hello.node, hello.incarnation)
             self.table[hello.node] = peer
         peer.incarnation = max(hello.incarnation, former or 0)
         peer.session, peer.name, peer.address = hello.session, hello.name, hello.address
         peer.direct_address = hello.address if hello.is_direct else ""
+        if not connection.dialled and is_doubtful(hello, connection.remote) and hello.session not in self._called_back:
+            self._begin_call_back(connection, hello)
         present = peer.connection
         if present is not None and not self._replaces(connection, present):
             connection.retire()
@@ -259,6 +272,41 @@ class Peers:
                 self._detach(peer).retire()
                 peer.is_broken |= present.lost_frames or present.dialled == connection.dialled
             self._attach(peer, connection)
+
+    def _makes_way(self, peer: Peer, former: int, connection: Connection, hello: Hello) -> bool:
+        """Whether another process may go by the name of a peer: its next incarnation, unless the former is alive."""
+        present = peer.connection
+        known = present.peer if present is not None else None
+        if present is not None and known is not None and self._loop.time() - present.last_heard < ALIVE_S:
+            if gives_way(hello, msgspec.structs.replace(known, joining=False)):  # it was, when it said so
+                connection.refuse(_name_taken(known, "a node that is alive"))
+                self._listener.on_name_claimed(hello.node, hello)
+                return False
+            self._detach(peer).refuse(_name_taken(hello, "a node that is alive"))
+            return True
+        if hello.incarnation <= former:
+            explanation = f"another {hello.name!r} is known here, in a later incarnation"
+            connection.refuse(Refused(explanation, Reason.FORMER_INCARNATION))
+            return False
+        if present is not None:
+            self._detach(peer).abort()
+        return True
+
+    def _begin_call_back(self, connection: Connection, hello: Hello) -> None:
+        """Once for each process, while it joins."""
+        self._called_back[hello.session] = None
+        if len(self._called_back) > REMEMBERED:
+            self._called_back.popitem(last=False)
+        task = self._loop.create_task(self._call_back(connection, hello))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def _call_back(self, connection: Connection, hello: Hello) -> None:
+        cause = await call_back(hello, self.admission.credentials.contexts)
+        if cause:
+            self._called_back.pop(hello.session, None)
+            where = f"cannot be reached at {hello.address}, the address it gives, from {self.hello.address}"
+            connection.refuse(Refused(f"{hello.name!r} {where}: {cause}", Reason.UNREACHABLE))
 
     def _remember_name(self, hello: Hello) -> None:
         self._names[hello.node] = hello.name
@@ -323,6 +371,8 @@ class Peers:
     def on_refused(self, connection: Connection, refusal: Refused) -> None:
         """Counted, and banned where it was an offence."""
         self.admission.note_refusal(refusal, connection.remote, connection.peer, self._loop.time())
+        if refusal.by_peer:
+            self._listener.on_refused_by_peer(refusal)
 
     def on_closed(self, connection: Connection, error: Exception | None) -> None:
         self._open.discard(connection)
@@ -450,6 +500,8 @@ class Peers:
         self.flush()
         self._dialler.close()
         self._sweeper.cancel()
+        for call in self._calls:
+            call.cancel()
         for peer in self.table.values():
             self._dialler.stop(peer)
         for connection in list(self._open):
@@ -466,3 +518,8 @@ class Peers:
 
 def _is_older(connection: Connection, revision: int) -> bool:
     return connection.peer is not None and connection.peer.revision < revision
+
+
+def _name_taken(holder: Hello, who: str) -> Refused:
+    where = f"{who} at {holder.address}, since incarnation {holder.incarnation}"
+    return Refused(f"the name {holder.name!r} is taken by {where}", Reason.NAME_TAKEN)

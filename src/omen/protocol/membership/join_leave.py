@@ -43,6 +43,7 @@ class JoinLeave:
         self._gossip = gossip
         self._requests = requests
         self._contacts: tuple[Ref, ...] = ()
+        self._persists = False
 
     def handlers(self) -> Handlers:
         return {Locate: self.on_locate}
@@ -62,17 +63,22 @@ class JoinLeave:
         others = (digest.ref for digest in message.digests if digest.ref.id not in own)
         return self.is_outside and not self._requests.joining and not all(map(table.is_declared_failed, others))
 
-    def join(self, contacts: Sequence[Ref]) -> None:
-        """Look for this node's place on the ring, beginning with the contacts."""
-        self._contacts = tuple(contacts)
+    def join(self, contacts: Sequence[Ref], persists: bool = False) -> None:
+        """Look for this node's place on the ring, beginning with the contacts.
+
+        `persists`: where none of them answers, go on trying; else this node is alone until it meets another.
+        """
+        self._contacts, self._persists = tuple(contacts), persists
         self._requests.begin_joining()
         self._out.set_timer(JoinTimer(), self._config.standby_timeout)
         self._ring_lookup.find(self._peer_table.id, JoinLookup(), self._contacts)
 
     def on_join_timer(self, _: JoinTimer) -> None:
         """All nodes met on the way in may have failed before this one was linked: then it begins anew."""
-        if not self._ring.members or (self._requests.joining and not self._requests.open):
-            self.join(self._contacts)
+        if not self._ring.members and not self._persists:
+            self._requests.end_joining()
+        elif not self._ring.members or (self._requests.joining and not self._requests.open):
+            self.join(self._contacts, self._persists)
         elif self._requests.open:
             self._out.set_timer(JoinTimer(), self._config.standby_timeout)
 

@@ -332,6 +332,12 @@ class Refutation(Message, frozen=True, array_like=True, tag=39):
     me: Ref
 
 
+class NameClaimed(Message, frozen=True, array_like=True, tag=40):
+    """Another process that goes by the receiver's name has tried to join, and was refused."""
+
+    claimant: Ref
+
+
 class LabelDigest(Message, frozen=True, array_like=True, tag=60):
     """One per link and period: a digest of the labels of all topics we share, and what topics I have by version."""
 
@@ -457,6 +463,7 @@ AnyMessage = (
     | IndirectPing
     | FailureNotice
     | Refutation
+    | NameClaimed
     | LabelDigest
     | LabelBuckets
     | LabelUpdate

@@ -59,6 +59,10 @@ class Requests:
         """This node looks for its place: it stands for no other in any topic yet, whichever coordinator asks."""
         self.joining = True
 
+    def end_joining(self) -> None:
+        """There is no other node to join."""
+        self.joining = False
+
     def join(self) -> None:
         """Ask to be linked. A node that was alone for a while asks again: that is another event."""
         if not any(event.kind == EventKind.JOIN for event in self.open):

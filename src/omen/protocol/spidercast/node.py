@@ -19,6 +19,7 @@ from omen.protocol.events import (
     LinkReady,
     LinkRoom,
     LinkSlow,
+    NameFree,
     NodeId,
     Output,
     PeerLost,
@@ -256,8 +257,10 @@ class SpiderNode:
             case Depart():
                 self._depart()
                 return self._out.take()
-            case ContactsFound() | Publish() | Replay() | LinkBroken() | LinkSlow() | LinkReady() | LinkRoom():
-                pass  # it makes overlays, carries no publications, and has no ring
+            case Publish() | Replay() | LinkBroken() | LinkSlow() | LinkReady() | LinkRoom():
+                pass  # it makes overlays, and carries no publications
+            case ContactsFound() | NameFree():
+                pass  # it has no ring
             case _:
                 assert_never(event)
         return self._conclude()

@@ -18,7 +18,9 @@ def test_nothing_listens_beyond_loopback_unless_it_is_protected_or_said_to_be_op
     for listen in ("10.0.0.1:7070", "[2001:db8::1]:7070", "myhost:7070"):
         with pytest.raises(InvalidInput, match=r"can be reached from other machines.*open = true"):
             NodeConfig(listen=listen)
-        NodeConfig(listen=listen, security=Security(open=True))
+        with pytest.raises(InvalidInput, match="give yours another name than 'omen'"):
+            NodeConfig(listen=listen, security=Security(open=True))
+        NodeConfig(listen=listen, security=Security(open=True), cluster="mine")
         NodeConfig(listen=listen, security=Security(secrets=("secret",)))
         NodeConfig(listen=listen, security=CERTIFICATE)
     for listen in ("127.0.0.1:0", "127.8.9.1:0", "[::1]:0", "localhost:0"):

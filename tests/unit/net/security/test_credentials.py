@@ -1,4 +1,4 @@
-"""Keys that others can read are no secret: they are not taken."""
+"""A node looks at its own certificate as its peers will; keys that others can read are no secret."""
 
 from __future__ import annotations
 
@@ -11,8 +11,16 @@ import pytest
 
 from omen.errors import InvalidInput
 from omen.net.security.config import Security
-from omen.net.security.credentials import Credentials, check_private
-from omen.net.security.key_files import authority_in, make_cluster_keys, make_secret, revoke, security_from
+from omen.net.security.credentials import Credentials, check_own, check_private
+from omen.net.security.key_files import (
+    authority_in,
+    make_authority,
+    make_cluster_keys,
+    make_node,
+    make_secret,
+    revoke,
+    security_from,
+)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o606])
@@ -75,3 +83,42 @@ def test_a_certificate_of_another_authority_is_not_this_ones_to_revoke(tmp_path:
     make_cluster_keys(tmp_path / "two", "tea", ["ann"])
     with pytest.raises(InvalidInput, match="not a certificate of"):
         revoke(tmp_path / "one", authority_in(tmp_path / "one"), [tmp_path / "two" / "ann.pem"], 30)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("keys")
+    make_node(folder, make_authority(folder, "omen", 30), "omen", "ann", 30)
+    return folder
+
+
+def test_a_good_certificate_passes_and_so_does_none(keys: Path) -> None:
+    check_own(Credentials(security_from(keys, "ann")), "omen", "ann")
+    check_own(Credentials(Security()), "omen", "ann")
+
+
+def test_a_certificate_of_another_node_or_cluster_is_found_at_start(keys: Path) -> None:
+    ann = Credentials(security_from(keys, "ann"))
+    with pytest.raises(InvalidInput, match=r"ann\.pem: it is for 'ann', and this node is 'bob'"):
+        check_own(ann, "omen", "bob")
+    with pytest.raises(InvalidInput, match="it is for no node of cluster 'other'"):
+        check_own(ann, "other", "ann")
+
+
+def test_a_certificate_that_has_expired_is_found_at_start(tmp_path: Path) -> None:
+    make_node(tmp_path, make_authority(tmp_path, "omen", 30), "omen", "ann", 0)
+    with pytest.raises(InvalidInput, match=r"security\.certificate: .*ann\.pem: certificate has expired"):
+        check_own(Credentials(security_from(tmp_path, "ann")), "omen", "ann")
+
+
+def test_a_certificate_of_a_foreign_authority_is_found_at_start(keys: Path, tmp_path: Path) -> None:
+    make_authority(tmp_path, "omen", 30)
+    foreign = Security((str(tmp_path / "ca.pem"),), str(keys / "ann.pem"), str(keys / "ann.key"))
+    with pytest.raises(InvalidInput, match=r"is it signed by one of security\.authorities\?"):
+        check_own(Credentials(foreign), "omen", "ann")
+
+
+def test_a_key_that_is_not_the_certificates_is_found_at_start(keys: Path, tmp_path: Path) -> None:
+    make_node(tmp_path, make_authority(tmp_path, "omen", 30), "omen", "ann", 30)
+    with pytest.raises(InvalidInput, match="the key is not that of the certificate"):
+        Credentials(Security((str(keys / "ca.pem"),), str(keys / "ann.pem"), str(tmp_path / "ann.key")))

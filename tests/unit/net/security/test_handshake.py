@@ -53,7 +53,7 @@ def test_neither_a_recording_nor_an_echo_passes_for_a_proof() -> None:
         again.take(bytearray(dialler.opening + proof))
     assert refused.value.reason is Reason.SECRET
     mirror = Handshake(hello("ann"), True, secrets=secrets)
-    with pytest.raises(Refused, match="its own name"):
+    with pytest.raises(Refused, match="this is node 'ann' itself"):
         mirror.take(bytearray(mirror.opening))
     first = Handshake(hello("ann"), True, secrets=secrets)
     own_proof, _ = first.take(bytearray(Handshake(hello("eve"), False, secrets=secrets).opening))
