@@ -20,7 +20,15 @@ from omen.net.settings import LIVE, NodeConfig
 
 AT_ONCE, WAVE = 8, 20
 TOPICS = tuple(f"t{number}" for number in range(8))
-QUICK = replace(LIVE, gossip_period=100_000, ready_rounds=1, heartbeat_period=500_000)
+QUICK = replace(
+    LIVE,
+    gossip_period=100_000,
+    ready_rounds=1,
+    heartbeat_period=500_000,
+    tombstone_life=2_000_000,
+    dissemination=replace(LIVE.dissemination, window_age=500_000, stream_memory=1_000_000),
+)
+"""What is remembered of nodes that left ends within seconds, so that a short course sees what does not end."""
 
 
 @dataclass

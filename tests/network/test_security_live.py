@@ -58,8 +58,8 @@ def test_a_node_that_shows_no_certificate_a_wrong_one_or_an_expired_one_is_told_
     quick = Limits(join_timeout_s=1.0)
     words = {
         "none": "certificates may not be believed, or used by one end only",
-        "unknown authority": "may not be(lieve|lieved)",
-        "expired": "may not be(lieve|lieved)",
+        "unknown authority": "may not (believe|be believed)",
+        "expired": "may not (believe|be believed)",
         "another's": "the certificate shown is for 'cid', not for 'bob'",
         "refused": "'eve' is among the names that are refused",
     }
