@@ -66,3 +66,16 @@ def test_a_node_that_has_not_joined_is_alive_and_not_ready() -> None:
             await starting
 
     go(test())
+
+
+def test_a_seed_that_does_not_answer_is_a_warning_and_no_more() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann:
+            more = {"join": (ann.address, "127.0.0.1:9"), "http": "127.0.0.1:0"}
+            async with Broker(config("bob", "tea", **more)) as bob:
+                await until(lambda: bob.health.warnings() == ["seeds_unreachable"])
+                assert bob.unreachable_seeds == ["127.0.0.1:9"]
+                status, found = await ask(bob, "/readyz")
+                assert (status, found["warnings"]) == (200, ["seeds_unreachable"])
+
+    go(test())

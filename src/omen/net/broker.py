@@ -144,6 +144,11 @@ class Broker(FormerNames):
         return self._has_arrived or core.has_ring
 
     @property
+    def unreachable_seeds(self) -> list[str]:
+        """Seeds that did not answer when they were last asked."""
+        return self._search.unreachable if self._search is not None else []
+
+    @property
     def is_leaving(self) -> bool:
         """Whether it was asked to drain or to stop."""
         return self._is_leaving or self._is_draining

@@ -108,6 +108,12 @@ class SeedSearch:
         """Whether every seed has refused this node for a reason that will not pass."""
         return bool(self.outcomes) and not self._is_waiting() and all(o.is_hopeless for o in self.outcomes.values())
 
+    @property
+    def unreachable(self) -> list[str]:
+        """Seeds of which no address answered when it was last asked."""
+        answered = {seed for (seed, _), one in self.outcomes.items() if one.hello is not None or one.is_self}
+        return sorted({seed for seed, _ in self.outcomes} - answered)
+
     def _is_waiting(self) -> bool:
         return not self._has_resolved or any(key not in self.outcomes for key in self._asking)
 

@@ -24,8 +24,8 @@ LOOK_S = 5.0
 SETTLING_S = 30.0  # an estimate of the ring's size is averaged over so long
 FORGETTING_S = 3600.0  # after so long a former size counts half
 FAR = 2.5  # how many times smaller than it was a cluster seems when that is worth a warning
-VIEWS, SMALLER = "views_not_ready", "cluster_smaller"
-WARNINGS = (VIEWS, SMALLER)
+SEEDS, VIEWS, SMALLER = "seeds_unreachable", "views_not_ready", "cluster_smaller"
+WARNINGS = (SEEDS, VIEWS, SMALLER)
 
 
 def estimate_nodes(place: int, ring: Collection[int], room: int) -> float:
@@ -98,7 +98,7 @@ class HealthWatch:
     def warnings(self) -> list[str]:
         """What does not keep the node from its work, but should be looked at."""
         broker = self._broker
-        found = []
+        found = [SEEDS] if broker.unreachable_seeds else []
         if broker.core is not None and not _views_are_ready(broker.status()):
             found.append(VIEWS)
         if self.size.is_far_smaller:
