@@ -17,12 +17,13 @@ pytestmark = pytest.mark.spark
 SMALLER = {
     "--nodes 5000000 --topics 100000": "--nodes 200 --topics 40 --engine local",
     "--undirected --nodes 1000": "--undirected --nodes 60",
+    "--seeds 2000000..2099999": "--seeds 2000000..2000001",
 }
 SYNTH = "workload synth --nodes 60 --topics 8 --sizes 3 --seed 7"
 
 
 READ = ("--workload", "--overlay", "--edges", "--machine-events")
-WRITTEN = ("--out", "--figure", "--table", "--tables")
+WRITTEN = ("--out", "--figure", "--table", "--tables", "--keep")
 
 
 @pytest.fixture
