@@ -94,7 +94,7 @@ def test_a_replay_takes_options_of_its_system_and_starts_from_an_overlay(
     paths = ("--workload", folder / "w", "--churn", folder / "c.parquet", "--overlay", folder / "o.parquet")
     told = run_json(capsys, words, *paths, "--out", tmp_path / "r")
     expected = {"lambda": 1, "rho": 2.0, "backups": "greedy-cover", "components": "halo", "rebalance": 3, "seed": 9}
-    assert told["options"] == expected | {"degree_of": "s"}
+    assert told["options"] == expected | {"degree_of": "s", "k": 1}
     assert run(words, *paths, "--out", tmp_path / "r") == 0
     printed = capsys.readouterr().out
     for word in ("shadow (", "events", "topic-connected", "yes", "join", "leave", "median ms"):
