@@ -84,7 +84,7 @@ branches of the tree that are merely slow.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Limits:
     """What a node spends at most, and how long it waits."""
 
@@ -141,7 +141,7 @@ class Limits:
     """A node asked to stop ends after this at the latest, whether its neighbours are linked around it or not."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NodeConfig:
     """One node of a live cluster.
 

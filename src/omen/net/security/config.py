@@ -10,7 +10,7 @@ from omen.errors import InvalidInput
 from omen.net.names import split_address
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Security:
     """Which nodes may connect. With certificates both ends show one; with a secret both prove that they know it."""
 
@@ -72,7 +72,7 @@ class Security:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
     """For topics that match a pattern: names of certificates that may publish, and that may subscribe."""
 
