@@ -1,8 +1,8 @@
 """One OMen node: its parts, and what goes where (omen 3-5).
 
 A part handles its own messages and timers, and returns what it found out; the node decides who hears of it. Whatever
-concerns several parts is here: a peer that failed or is back, a node that joins, leaves or rejoins, a publication that
-meets the links there are.
+concerns several parts is here: a node that joins, leaves or rejoins, a publication that meets the links there are. What
+the loss of a peer means to all of them is in peer_losses.py.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from omen.protocol.events import (
     TimerHandlers,
     Topic,
 )
-from omen.protocol.membership.failure_detector import ProbeTimer
 from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined, RoundTimer
 from omen.protocol.membership.join_leave import JoinLookup
 from omen.protocol.membership.lost_peers import LostPeer
@@ -45,12 +44,12 @@ from omen.protocol.messages.base import (
     INCARNATION_AT_MOST,
     Descriptor,
     Digest,
-    EventId,
     EventKind,
     Ref,
 )
 from omen.protocol.messages.publications import Publication
 from omen.protocol.parts import build_parts
+from omen.protocol.peer_losses import PeerLosses
 from omen.protocol.repair.links import FADING, UP
 from omen.protocol.repair.loss_reports import LossReportLookup
 from omen.protocol.repair.repair import LinkedLossLookup
@@ -113,8 +112,9 @@ class OmenNode(ShownNode):
         self._contacts = tuple(contacts)
         self._offset = 0
         self._paced_at = 0
-        self._handlers = parts.handlers() | self._own_handlers()
-        self._timers = parts.timers() | self._own_timers()
+        self._peer_losses = losses = PeerLosses(context, parts, self._refusals)
+        self._handlers = parts.handlers() | losses.handlers() | self._own_handlers()
+        self._timers = parts.timers() | losses.timers() | self._own_timers()
         self._validator = MessageValidator(context, parts.coordinator, frozenset(self._handlers), parts.incarnations)
 
     def _own_handlers(self) -> Handlers:
@@ -126,11 +126,9 @@ class OmenNode(ShownNode):
             messages.Status: self._on_status,
             messages.Located: self._on_located,
             messages.Heartbeat: self._on_heartbeat,
-            messages.Pong: self._on_pong,
             messages.FailureNotice: self._on_failure_notice,
             messages.Refutation: self._on_refutation,
             messages.NameClaimed: self._on_name_claimed,
-            messages.Leaving: self._on_leaving,
             messages.LinkOpen: self._on_link_open,
             messages.LinkOk: self._on_link_ok,
             messages.RepairRequest: self._on_repair_request,
@@ -142,7 +140,6 @@ class OmenNode(ShownNode):
         return {
             **dict.fromkeys(self._dissemination.timers, self._on_dissemination_timer),
             RoundTimer: self._on_round,
-            ProbeTimer: self._on_probe_timer,
             LookupTimer: self._on_lookup_timer,
             DepartTimer: self._on_depart_timer,
             AuditPeriodTimer: self._on_audit_period,
@@ -231,12 +228,11 @@ class OmenNode(ShownNode):
         """What became of connections, and commands."""
         match event:
             case events.PeerLost(peer, incarnation):
-                if not (self.config.detector and self._parts.failure_detector.suspect(peer, now)):
-                    self._lose(peer, incarnation)
+                self._peer_losses.on_connection_lost(peer, incarnation)
             case events.ContactsFound(peers):
                 self._meet_contacts(peers)
             case events.PeerRefused(peer, later):
-                self._on_refused(peer, later)
+                self._peer_losses.on_refused(peer, later)
             case events.NameFree(incarnation):
                 if incarnation > self.ref.incarnation:
                     self._renew(incarnation)
@@ -282,10 +278,7 @@ class OmenNode(ShownNode):
             return
         if sender in parts.peer_table.tombstones:
             parts.lost_peers.on_message_from(sender, parts.incarnations.latest(sender))
-        if self.config.detector:
-            parts.failure_detector.hear(sender, self._clock.now)
-            if self._refusals.waiting:
-                self._refusals.clear(sender)
+        self._peer_losses.on_heard(sender)
         self._handlers[type(message)](sender, message)
 
     def _conclude(self) -> Sequence[Output]:
@@ -354,7 +347,7 @@ class OmenNode(ShownNode):
 
     def _on_round(self, _: RoundTimer) -> None:
         """Once in each interval of T_wait (Alg. 3)."""
-        self._expire_tombstones()
+        self._peer_losses.expire_tombstones()
         self._parts.gossip.exchange()
         self._set_round_timer(self.config.gossip_period * self._parts.gossip.rest - self._offset)
 
@@ -368,7 +361,7 @@ class OmenNode(ShownNode):
         for finding in findings:
             match finding:
                 case PeerRejoined(former):
-                    self._lose(former.id, former.incarnation, doubtful=False)
+                    self._peer_losses.lose(former.id, former.incarnation, doubtful=False)
                 case OwnDigestSeen(digest):
                     self._on_own_digest(digest)
                 case _:
@@ -421,84 +414,7 @@ class OmenNode(ShownNode):
             case unknown:
                 assert_never(unknown)
 
-    # Peers that fail, are back, or leave
-
-    def _on_probe_timer(self, timer: ProbeTimer) -> None:
-        self._parts.failure_detector.on_probe_timer(timer)
-        for ref in self._parts.failure_detector.take_failed():
-            self._lose(ref.id, ref.incarnation)
-
-    def _on_refused(self, peer: NodeId, later: int | None) -> None:
-        """Nobody listens any more where a peer did, or a later incarnation of it does."""
-        if later is not None:
-            self._hear_of_incarnation(peer, later)
-            return
-        ref = self._parts.failure_detector.watched(peer) if self.config.detector else None
-        if not self.config.detector:
-            self._lose(peer, None, refused=True)
-        elif ref is not None and self._refusals.note(peer, self._clock.now):
-            self._lose(peer, ref.incarnation, refused=True)
-
-    def _lose(
-        self,
-        other: NodeId,
-        incarnation: int | None,
-        doubtful: bool = True,
-        told_by: NodeId | None = None,
-        refused: bool = False,
-    ) -> None:
-        """A node has failed or left: report it if it was a neighbour, handle or watch its event if a predecessor.
-
-        `doubtful`: it has not said so itself, and may be there after all. `told_by`: the node that says so, unless it
-        is this one. `refused`: nobody listens there any more.
-        """
-        table, links = self._parts.peer_table, self._parts.links
-        known, link = table.known.get(other), links.links.get(other)
-        refs = self._parts.incarnations.known(other)
-        incarnations = [ref.incarnation for ref in refs]
-        ended = incarnation if incarnation is not None else max(incarnations, default=0)
-        if link is not None and link.ref.incarnation > ended:
-            link = None
-        if known is not None and known.digest.ref.incarnation > ended:
-            known = None
-        was_predecessor = other in self._parts.views.shadows and other in self._parts.ring.get_preds()
-        backups = self._parts.views.backups_of(other) if was_predecessor else []
-        topics = tuple(sorted(table.topics_of(other) & table.topics_of(table.id)))
-        table.declare_failed(other, ended, self._clock.now)
-        if not any(later > ended for later in incarnations):
-            self._forget(other)
-            if refs and doubtful:
-                by = table.id if told_by is None else told_by
-                self._out.notify(events.PeerDeclaredFailed(Ref(other, ended, ""), by, refused))
-                self._parts.lost_peers.add(refs[0], ended)
-        elif known is not None:
-            self._parts.views.note_loss(other)
-            self._parts.views.select_view()
-        if link is not None:
-            links.drop(other)
-        self._parts.coordinator.take_over(other)
-        if was_predecessor and known is not None:
-            self._parts.coordinator.on_loss(known, backups)
-        self._parts.coordinator.on_node_lost(other, ended)
-        if link is not None:
-            self._parts.loss_reports.on_neighbour_lost(Ref(other, ended, ""), topics, link.successors)
-        self._parts.requests.ask_all_again()
-
-    def _forget(self, other: NodeId) -> None:
-        """Nothing newer is known of a lost node: it is no peer, and no backup until the topics of its next
-        incarnation are known.
-        """
-        self._parts.peer_sampling.drop(other)
-        self._parts.views.note_loss(other)
-        self._parts.views.select_view()
-        self._parts.connections.forget(other)
-        self._parts.ring.drop(other)
-
-    def _hear_of_incarnation(self, other: NodeId, incarnation: int) -> None:
-        """A later incarnation than the one known is news of the loss of that one."""
-        known = self._parts.incarnations.latest(other)
-        if known is not None and known.incarnation < incarnation:
-            self._lose(known.id, known.incarnation, doubtful=False)
+    # Peers that are there or back, and the end of this node
 
     def _on_heartbeat(self, sender: NodeId, message: messages.Heartbeat) -> None:
         detector = self._parts.failure_detector
@@ -506,11 +422,7 @@ class OmenNode(ShownNode):
         if sender in self._parts.links.links:
             self._dissemination.note_round_trip(detector.longest_round_trip(self._parts.links.links))
         if not is_known:
-            self._hear_of_incarnation(sender, message.incarnation)
-
-    def _on_pong(self, _: NodeId, message: messages.Pong) -> None:
-        if self._parts.failure_detector.on_pong(message, self._clock.now):
-            self._hear_of_incarnation(message.me.id, message.me.incarnation)
+            self._peer_losses.hear_of_incarnation(sender, message.incarnation)
 
     def _on_failure_notice(self, sender: NodeId, message: messages.FailureNotice) -> None:
         """A peer has declared this node failed. If that has cost it a link, it rejoins; else it refutes."""
@@ -526,11 +438,8 @@ class OmenNode(ShownNode):
         self._take_back(message.me)
 
     def _take_back(self, ref: Ref) -> None:
-        """A peer says itself that it is there: lift the tombstone, take it in again."""
-        self._hear_of_incarnation(ref.id, ref.incarnation)
-        if self._parts.peer_table.is_declared_failed(ref):
-            self._lift_tombstone(ref)
-        self._parts.lost_peers.forget(ref.id)
+        """A peer says itself that it is there: it is no loss, and is taken in again."""
+        self._peer_losses.take_back(ref)
         self._meet(ref)
 
     def _meet_contacts(self, peers: Sequence[Ref]) -> None:
@@ -563,32 +472,12 @@ class OmenNode(ShownNode):
         sampling.add(ref)
         self._act_on(parts.gossip.meet(ref))
 
-    def _lift_tombstone(self, ref: Ref) -> None:
-        """What was handled for that incarnation is void: when it ends it is to be repaired anew."""
-        del self._parts.peer_table.tombstones[ref.id]
-        self._parts.coordinator.forget_handled(EventId(ref.id, ref.incarnation, EventKind.LEAVE))
-
-    def _expire_tombstones(self) -> None:
-        """Tombstones that have had their time go, and with them what is remembered of the loss."""
-        for other, (incarnation, until) in list(self._parts.peer_table.tombstones.items()):
-            if until <= self._clock.now:
-                self._lift_tombstone(Ref(other, incarnation, ""))
-
     def _renew(self, beyond: int) -> None:
         """Rejoin under a higher incarnation. A node that was leaving has left."""
         if self._parts.requests.departing:
             self._leave(handled=False)
         elif beyond < INCARNATION_AT_MOST:
             self._next_incarnation = max(beyond, self.ref.incarnation) + 1
-
-    def _on_leaving(self, sender: NodeId, message: messages.Leaving) -> None:
-        if message.handled:
-            event = EventId(message.ref.id, message.ref.incarnation, EventKind.LEAVE)
-            self._parts.coordinator.note_handled(event)
-            self._parts.links.drop(sender)
-        if not self._parts.peer_table.is_declared_failed(message.ref):
-            self._out.notify(events.PeerLeft(message.ref, message.handled))
-        self._lose(message.ref.id, message.ref.incarnation, doubtful=False)
 
     def _on_depart_timer(self, _: DepartTimer) -> None:
         self._leave(handled=False)
@@ -634,9 +523,7 @@ class OmenNode(ShownNode):
 
     def _on_shadow_query(self, sender: NodeId, message: messages.ShadowQuery) -> None:
         """A coordinator names losses that this node may not have heard of yet."""
-        for ref in message.lost:
-            if not self._parts.peer_table.is_declared_failed(ref):
-                self._lose(ref.id, ref.incarnation, told_by=sender)
+        self._peer_losses.on_told(message.lost, sender)
         self._parts.shadow_member.on_query(sender, message)
 
     def _on_handled(self, _: NodeId, message: messages.Handled) -> None:
