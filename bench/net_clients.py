@@ -32,7 +32,7 @@ async def serve_omen(config: NodeConfig, origin: Origin, load: Load, commands: i
         assert driver is not None
         return {
             "received": driver.received["Publication"],
-            "sent": driver.sent["Publication"],
+            "sent": driver.sender.messages["Publication"],
             "duplicates": broker.status().dissemination.duplicates,
             "gaps": broker.gaps,
             "behind": driver.counters.slow_consumers,

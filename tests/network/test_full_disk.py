@@ -47,8 +47,9 @@ def test_a_node_on_a_full_disk_joins_delivers_keeps_its_timers_and_leaves(tmp_pa
                     await ann.publish("tea", str(number).encode())
                 assert [int(message.payload) for message in await take(bob, 2000)] == list(range(2000))
                 await until(lambda: driver.counters.recording_errors)
-                heard = driver.sent["Heartbeat"] + driver.sent["DigestOffer"]
-                await until(lambda: driver.sent["Heartbeat"] + driver.sent["DigestOffer"] > heard + 3)
+                sent = driver.sender.messages
+                heard = sent["Heartbeat"] + sent["DigestOffer"]
+                await until(lambda: sent["Heartbeat"] + sent["DigestOffer"] > heard + 3)
                 assert (driver.counters.recording_errors, driver.counters.core_errors) == (1, 0)
                 await bob.publish("tea", b"still here")
                 assert (await take(ann, 2001))[-1].payload == b"still here"

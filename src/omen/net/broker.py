@@ -161,7 +161,7 @@ class Broker(FormerNames):
     @property
     def slow_consumers(self) -> list[str]:
         """Neighbours that do not keep up now: when they read again they get what windows still keep, else a `Gap`."""
-        return self._running().peers.slow_consumers()
+        return self._running().peers.queues.slow_consumers()
 
     @property
     def stalled(self) -> list[Stalled]:
@@ -477,8 +477,8 @@ class Broker(FormerNames):
             raise InvalidInput(f"a publication of {len(content)} bytes on {topic!r}: at most {limit} are taken")
         key = self._key(topic)
         begun = time.monotonic()
-        if driver.peers.congested():
-            await driver.peers.wait_for_congested()
+        if driver.peers.queues.congested():
+            await driver.peers.queues.wait_for_congested()
         if driver.core is not None and driver.core.room(key, driver.now()) < len(content):
             await wait_for_room(driver, key, len(content), self.config.limits.publish_patience_s)
         self.publish_waits.observe(time.monotonic() - begun)

@@ -21,16 +21,14 @@ from omen.net.observe.metrics import Histogram
 from omen.net.recording import Recorder
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import (
-    FIELDS_REVISION,
     NAMES_REVISION,
-    NEARBY_REVISION,
     UNREADABLE,
     Hello,
     Reason,
     Refused,
 )
+from omen.net.sending import Sender
 from omen.net.transport.connection import Connection
-from omen.net.transport.peer import FrameParts
 from omen.net.transport.peers import Peers
 from omen.protocol.events import (
     Connect,
@@ -69,25 +67,17 @@ from omen.protocol.events import (
     Topic,
 )
 from omen.protocol.messages import wire
-from omen.protocol.messages.base import Message, Ref
-from omen.protocol.messages.overlay import NameClaimed, NearbyChanged, NearbyQuery, NearbyReply
-from omen.protocol.messages.publications import FIELDS, KINDS, Announce, Publication, parse_publication, without_fields
+from omen.protocol.messages.base import Ref
+from omen.protocol.messages.overlay import NameClaimed
+from omen.protocol.messages.publications import KINDS, Publication, parse_publication
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
 
 ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
 PUBLICATION = "Publication"
-SINCE: dict[type, int] = dict.fromkeys((NearbyQuery, NearbyReply, NearbyChanged), NEARBY_REVISION)
-"""Messages that nodes of an older revision do not know."""
 
 ForApplication = Gap | Held | Notification
 """What a core has to say to the application above it, apart from publications."""
-
-
-def frame(message: Message) -> tuple[FrameParts, int, bool]:
-    """A message as it goes out: length and bytes (made once however many peers it goes to), whether it is urgent."""
-    body = wire.encode(message)
-    return (len(body).to_bytes(4, "big"), body), len(body) + 4, body[0] == wire.OTHER
 
 
 class Driver:
@@ -107,11 +97,10 @@ class Driver:
         self.events = EventLog(hello.node, log, self.peers)
         self._admission = admission
         self._access = admission.access
+        self.sender = Sender(self.peers, admission.access)
         self.core: OmenNode | None = None
         self.received: Counter[str] = Counter()
-        self.sent: Counter[str] = Counter()
         self.bytes_received: Counter[str] = Counter()
-        self.bytes_sent: Counter[str] = Counter()
         self.counters = DriverCounters()
         self.engine_times = Histogram(ENGINE_BOUNDS_S)
         self._deliver = deliver
@@ -229,7 +218,7 @@ class Driver:
                 self._deliver(output)
                 continue
             if type(output) is Multicast:
-                self._multicast(output.to, output.message)
+                self.sender.multicast(output.to, output.message)
                 continue
             match output:
                 case Multicast() | Deliver():
@@ -237,19 +226,7 @@ class Driver:
                 case Gap() | Held():
                     self._tell(output)
                 case Send(to, address, message):
-                    if type(message) is Publication and not self._access.gives(self.peers.name_of(to), message):
-                        continue
-                    if type(message) is Publication and message.frame[0] >= FIELDS:
-                        self._send_fields((to,), message)
-                        continue
-                    if type(message) is Announce and self._access.rules:
-                        message = self._access.visible_to(self.peers.name_of(to), message)
-                        if message is None:
-                            continue
-                    parts, size, urgent = frame(message)
-                    self._count_sent(message, size, 1)
-                    since = SINCE.get(type(message), 0)
-                    self.peers.send(to, address, parts, size, urgent, self._asker, since)
+                    self.sender.send(to, address, message, self._asker)
                 case SetTimer(timer, delay):
                     self._set_timer(timer, delay)
                 case Connect(peer, address):
@@ -261,31 +238,6 @@ class Driver:
                     self._tell(notification)
                 case _:
                     assert_never(output)
-
-    def _multicast(self, to: tuple[NodeId, ...], message: Message) -> None:
-        if self._access.rules and type(message) is Publication:
-            to = tuple(node for node in to if self._access.gives(self.peers.name_of(node), message))
-        if type(message) is Publication and message.frame[0] >= FIELDS:
-            self._send_fields(to, message)
-            return
-        parts, size, urgent = frame(message)
-        self._count_sent(message, size, len(to))
-        send = self.peers.send
-        for node in to:
-            send(node, "", parts, size, urgent)
-
-    def _send_fields(self, to: tuple[NodeId, ...], publication: Publication) -> None:
-        """A peer of an older revision does not know fields: it gets the payload alone."""
-        whole = publication.frame
-        for node in to:
-            body = whole if self.peers.revision_of(node) >= FIELDS_REVISION else without_fields(whole)
-            self._count_sent(publication, len(body) + 4, 1)
-            self.peers.send(node, "", (len(body).to_bytes(4, "big"), body), len(body) + 4, False)
-
-    def _count_sent(self, message: Message, size: int, copies: int) -> None:
-        kind = type(message).__name__
-        self.sent[kind] += copies
-        self.bytes_sent[kind] += size * copies
 
     def _set_timer(self, key: Timer, delay: Time) -> None:
         former = self._timers.get(key)

@@ -128,9 +128,9 @@ def _write_publications(page: Page, broker: Broker, status: NodeStatus) -> None:
 
 
 def _write_traffic(page: Page, driver: Driver) -> None:
-    page.counters("omen_messages_sent_total", "Messages sent, by kind.", "kind", driver.sent.items())
+    page.counters("omen_messages_sent_total", "Messages sent, by kind.", "kind", driver.sender.messages.items())
     page.counters("omen_messages_received_total", "Messages received, by kind.", "kind", driver.received.items())
-    page.counters("omen_sent_bytes_total", "Bytes sent, by kind of message.", "kind", driver.bytes_sent.items())
+    page.counters("omen_sent_bytes_total", "Bytes sent, by kind of message.", "kind", driver.sender.bytes.items())
     page.counters(
         "omen_received_bytes_total", "Bytes received, by kind of message.", "kind", driver.bytes_received.items()
     )
@@ -143,7 +143,7 @@ def _write_connections(page: Page, driver: Driver) -> None:
     page.gauge("omen_connections", "Open connections to peers.", len(connections))
     page.gauge("omen_send_queue_bytes", "Bytes waiting to be written, all peers together.", sum(queued))
     page.gauge("omen_send_queue_largest_bytes", "Bytes waiting for the slowest peer.", max(queued, default=0))
-    page.gauge("omen_slow_consumers", "Peers that are slow consumers now.", len(peers.slow_consumers()))
+    page.gauge("omen_slow_consumers", "Peers that are slow consumers now.", len(peers.queues.slow_consumers()))
     page.counter(
         "omen_slow_consumer_events_total", "How often a peer became a slow consumer.", driver.counters.slow_consumers
     )

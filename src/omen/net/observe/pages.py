@@ -50,7 +50,7 @@ def topology_of(broker: Broker) -> dict[str, Any]:
         "waits_s": round(node.dissemination.waits / 1e6, 3),
         "stalled": [asdict(stream) for stream in broker.stalled[:STALLED_SHOWN]],
         "connections": len(driver.peers.connections()),
-        "slow_consumers": driver.peers.slow_consumers(),
+        "slow_consumers": driver.peers.queues.slow_consumers(),
         "delivered": broker.delivered,
         "gaps": broker.gaps,
         "published": broker.published,

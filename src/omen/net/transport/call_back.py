@@ -3,12 +3,50 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from omen.net.names import split_address
 from omen.net.security.credentials import Contexts, explain
-from omen.net.security.hello import LARGEST, PREFACE, Hello, Refused, read_hello
+from omen.net.security.hello import LARGEST, PREFACE, Hello, Reason, Refused, read_hello
+from omen.net.security.rate_limits import REMEMBERED
+
+if TYPE_CHECKING:
+    from omen.net.security.admission import AdmissionControl
+    from omen.net.transport.connection import Connection
 
 PATIENCE_S = 3.0
+
+
+class CallBacks:
+    """Each process that joins is called back once, where there is doubt; one that cannot be reached is refused."""
+
+    def __init__(self, admission: AdmissionControl) -> None:
+        self._admission = admission
+        self._called: OrderedDict[int, None] = OrderedDict()
+        self._calls: set[asyncio.Task[None]] = set()
+
+    def consider(self, connection: Connection, hello: Hello, own_address: str) -> None:
+        """A node has come in by this connection."""
+        if not is_doubtful(hello, connection.remote) or hello.session in self._called:
+            return
+        self._called[hello.session] = None
+        if len(self._called) > REMEMBERED:
+            self._called.popitem(last=False)
+        task = asyncio.get_running_loop().create_task(self._call(connection, hello, own_address))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def _call(self, connection: Connection, hello: Hello, own_address: str) -> None:
+        cause = await call_back(hello, self._admission.credentials.contexts)
+        if cause:
+            self._called.pop(hello.session, None)
+            where = f"cannot be reached at {hello.address}, the address it gives, from {own_address}"
+            connection.refuse(Refused(f"{hello.name!r} {where}: {cause}", Reason.UNREACHABLE))
+
+    def close(self) -> None:
+        for call in self._calls:
+            call.cancel()
 
 
 def is_doubtful(hello: Hello, remote: str) -> bool:

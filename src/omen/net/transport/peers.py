@@ -13,11 +13,12 @@ from omen.net.observe.logs import Log
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import Hello, Reason, Refused, gives_way
 from omen.net.security.rate_limits import REMEMBERED
-from omen.net.transport.call_back import call_back, is_doubtful
+from omen.net.transport.call_back import CallBacks
 from omen.net.transport.connection import Connection
 from omen.net.transport.dialler import Dialler
 from omen.net.transport.peer import FrameParts, Peer, PeerListener
-from omen.protocol.events import PLENTY, NodeId
+from omen.net.transport.send_queues import SendQueues
+from omen.protocol.events import NodeId
 
 TRIES_BEFORE_LOSS = 3
 SWEEP_S = 5.0
@@ -37,15 +38,12 @@ class Peers:
         self.counters = TransportCounters()
         self._names: OrderedDict[NodeId, str] = OrderedDict()
         self._unreachable: set[NodeId] = set()
-        self._called_back: OrderedDict[int, None] = OrderedDict()
-        self._calls: set[asyncio.Task[None]] = set()
         self._listener = listener
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._open: set[Connection] = set()
-        self._dirty: set[Connection] = set()
-        self._flush_is_due = False
-        self._drained = asyncio.Event()
+        self.queues = SendQueues(self.table, listener, log, admission)
+        self._call_backs = CallBacks(admission)
         self._dialler = Dialler(self, self.counters, log, self._on_failed)
         self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
 
@@ -92,8 +90,7 @@ class Peers:
             if since and _is_older(connection, since):
                 return
             if connection.queue(parts, size, urgent):
-                self._dirty.add(connection)
-                self._want_flush()
+                self.queues.add(connection)
             elif not urgent:
                 self.counters.dropped_slow_consumer += 1
             return
@@ -117,35 +114,6 @@ class Peers:
             return
         peer.waiting.append((parts, size, urgent, since))
         peer.waiting_bytes += size
-
-    def _want_flush(self) -> None:
-        if not self._flush_is_due:
-            self._flush_is_due = True
-            self._loop.call_soon(self.flush)
-
-    def flush(self) -> None:
-        """One write for each connection that has something to send."""
-        self._flush_is_due = False
-        now = self._loop.time()
-        dirty, self._dirty = self._dirty, set()
-        for connection in dirty:
-            connection.flush(now)
-            if connection.is_write_paused or connection.eighths:
-                self._note_room(connection, now)
-
-    def _note_room(self, connection: Connection, now: float) -> None:
-        """Tell how full a queue is, in eighths. A link that has not caught up in time is a slow consumer."""
-        queue, peer = self.limits.queue_bytes, connection.peer
-        eighths = 8 * connection.bulk_bytes // queue if connection.is_write_paused else 0
-        if peer is None or connection.is_slow_consumer or (not eighths and not connection.eighths):
-            return
-        if not connection.eighths:
-            connection.crowded_since = now
-        if eighths != connection.eighths:
-            connection.eighths = eighths
-            self._listener.on_peer_room(peer.node, queue - connection.bulk_bytes if eighths else PLENTY)
-        if eighths and now - connection.crowded_since > self.limits.backpressure_timeout_s:
-            connection.mark_slow_consumer()
 
     def want(self, node: NodeId, address: str, asker: NodeId | None = None) -> None:
         """The core wants this connection from now on. `asker`: whose message led to that; one that cannot pay for the
@@ -203,36 +171,6 @@ class Peers:
         connection = peer.connection if peer is not None else None
         return connection.peer.revision if connection is not None and connection.peer is not None else 0
 
-    def congested(self) -> list[Connection]:
-        """The connections that hold publishers back: half of their queue is full."""
-        mark = self.limits.queue_bytes // 2
-        return [
-            peer.connection
-            for peer in self.table.values()
-            if peer.connection is not None and peer.connection.bulk_bytes > mark and peer.connection.is_write_paused
-        ]
-
-    def slow_consumers(self) -> list[str]:
-        """The peers whose queue was emptied, until they have read what is on its way to them."""
-        connected = ((peer, peer.connection) for peer in self.table.values())
-        return sorted(peer.name for peer, found in connected if found is not None and found.is_slow_consumer)
-
-    async def wait_for_congested(self) -> None:
-        """Backpressure: wait until no peer holds publishers back. One that takes too long is a slow consumer."""
-        deadline = self._loop.time() + self.limits.publish_patience_s
-        while congested := self.congested():
-            left = deadline - self._loop.time()
-            if left <= 0:
-                for connection in congested:
-                    connection.mark_slow_consumer()
-                return
-            self._drained.clear()
-            try:
-                async with asyncio.timeout(min(left, 0.1)):
-                    await self._drained.wait()
-            except TimeoutError:
-                continue
-
     def on_opened(self, connection: Connection) -> None:
         self._open.add(connection)
         if self._dialler.is_closed:
@@ -262,8 +200,8 @@ class Peers:
         peer.incarnation = max(hello.incarnation, former or 0)
         peer.session, peer.name, peer.address = hello.session, hello.name, hello.address
         peer.direct_address = hello.address if hello.is_direct else ""
-        if not connection.dialled and is_doubtful(hello, connection.remote) and hello.session not in self._called_back:
-            self._begin_call_back(connection, hello)
+        if not connection.dialled:
+            self._call_backs.consider(connection, hello, self.hello.address)
         present = peer.connection
         if present is not None and not self._replaces(connection, present):
             connection.retire()
@@ -292,22 +230,6 @@ class Peers:
             self._detach(peer).abort()
         return True
 
-    def _begin_call_back(self, connection: Connection, hello: Hello) -> None:
-        """Once for each process, while it joins."""
-        self._called_back[hello.session] = None
-        if len(self._called_back) > REMEMBERED:
-            self._called_back.popitem(last=False)
-        task = self._loop.create_task(self._call_back(connection, hello))
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
-
-    async def _call_back(self, connection: Connection, hello: Hello) -> None:
-        cause = await call_back(hello, self.admission.credentials.contexts)
-        if cause:
-            self._called_back.pop(hello.session, None)
-            where = f"cannot be reached at {hello.address}, the address it gives, from {self.hello.address}"
-            connection.refuse(Refused(f"{hello.name!r} {where}: {cause}", Reason.UNREACHABLE))
-
     def _remember_name(self, hello: Hello) -> None:
         self._names[hello.node] = hello.name
         self._names.move_to_end(hello.node)
@@ -334,8 +256,7 @@ class Peers:
         for parts, size, urgent, since in waiting:
             if not _is_older(connection, since):
                 connection.queue(parts, size, urgent)
-        self._dirty.add(connection)
-        self._want_flush()
+        self.queues.add(connection)
         if peer.is_broken:
             peer.is_broken = False
             self.counters.reconnects += 1
@@ -345,7 +266,7 @@ class Peers:
         connection = peer.connection
         assert connection is not None
         peer.connection = None
-        self._dirty.discard(connection)
+        self.queues.drop(connection)
         return connection
 
     def on_frames(self, connection: Connection, frames: list[bytes]) -> None:
@@ -354,19 +275,10 @@ class Peers:
         self._listener.on_peer_frames(connection.peer.node, frames, connection)
 
     def on_slow_consumer(self, connection: Connection) -> None:
-        """Its queue was emptied."""
-        if connection.peer is not None:
-            self._log.warning("slow_consumer", peer=connection.peer.name)
-            self._listener.on_slow_consumer(connection.peer.node)
+        self.queues.on_slow_consumer(connection)
 
     def on_drained(self, connection: Connection) -> None:
-        """The other end reads again."""
-        connection.flush(self._loop.time())
-        self._note_room(connection, self._loop.time())
-        self._drained.set()
-        if connection.recover() and connection.peer is not None:
-            self._log.info("slow_consumer_recovered", peer=connection.peer.name)
-            self._listener.on_peer_ready(connection.peer.node)
+        self.queues.on_drained(connection)
 
     def on_refused(self, connection: Connection, refusal: Refused) -> None:
         """Counted, and banned where it was an offence."""
@@ -376,9 +288,8 @@ class Peers:
 
     def on_closed(self, connection: Connection, error: Exception | None) -> None:
         self._open.discard(connection)
-        self._dirty.discard(connection)
+        self.queues.on_closed(connection)
         self.admission.inbound.remove(connection)
-        self._drained.set()
         peer = self.table.get(connection.peer.node) if connection.peer is not None else None
         if peer is None or peer.connection is not connection or self._dialler.is_closed:
             return
@@ -497,11 +408,10 @@ class Peers:
 
     async def close(self, patience_s: float = 1.0) -> None:
         """Write out what is waiting, then close everything."""
-        self.flush()
+        self.queues.flush()
         self._dialler.close()
         self._sweeper.cancel()
-        for call in self._calls:
-            call.cancel()
+        self._call_backs.close()
         for peer in self.table.values():
             self._dialler.stop(peer)
         for connection in list(self._open):

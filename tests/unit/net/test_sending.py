@@ -9,7 +9,7 @@ import pytest
 
 from network.brokers import config, go, until
 from omen.net.broker import Broker
-from omen.net.driver import SINCE, frame
+from omen.net.sending import SINCE, frame
 from omen.net.transport.connection import Connection
 from omen.protocol.messages.overlay import NearbyChanged, NearbyQuery, NearbyReply, Ref
 
