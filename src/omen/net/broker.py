@@ -3,64 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from types import TracebackType
 from typing import assert_never
 
-import msgspec
-
-from omen.errors import CannotWrite, InvalidInput
-from omen.net.core_spec import CoreSpec, Preset
+from omen.errors import InvalidInput
 from omen.net.descriptors import make_room
-from omen.net.driver import Driver, ForApplication
+from omen.net.driver import ForApplication
 from omen.net.engine import load_engine, load_soon
 from omen.net.errors import NameTaken, NotHeld, NotJoined, Stopped
 from omen.net.flow import Stalled, block_of, fields_of, stalled_streams, wait_for_room, wait_until_held
 from omen.net.former_names import FormerNames
 from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message
-from omen.net.joining import POLL_S, SeedSearch, wait_until_joined
-from omen.net.name_guard import NameGuard
-from omen.net.names import join_address, next_incarnation, topic_key
+from omen.net.joining import POLL_S
+from omen.net.member import ClusterMember, Origin
+from omen.net.names import join_address, topic_key
 from omen.net.observe.health import HealthWatch
 from omen.net.observe.http_server import serve_pages
 from omen.net.observe.latency import DeliveryLatency
-from omen.net.observe.logs import Log
 from omen.net.observe.metrics import Histogram
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.credentials import check_own
-from omen.net.security.hello import REVISION, Hello
-from omen.net.seeds import SeedList
 from omen.net.settings import Limits, NodeConfig
-from omen.net.state import last_incarnation, write_state
 from omen.net.transport.accepting import Acceptor, listen_on
 from omen.protocol import events
-from omen.protocol.membership.ring import place_of
-from omen.protocol.messages.base import EventKind, Ref
+from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.publications import Fields
-from omen.protocol.node import OmenNode
-from omen.protocol.status import NodeStatus
 
 __all__ = ["Broker", "NameTaken", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 
 WAIT_BOUNDS_S = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-HOLDING = 0.75  # of the time to leave: until neighbours hold what was accepted; the rest is for the repair
-FIRST_RETURN_S, LONGEST_RETURN_S = 1.0, 30.0
 UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
 
 
-class Origin(msgspec.Struct, frozen=True):
-    """Where a node of a designed overlay comes from: its place in it, its incarnation, the socket it listens on."""
-
-    preset: Preset
-    incarnation: int
-    socket: socket.socket
-
-
-class Broker(FormerNames):
+class Broker(ClusterMember, FormerNames):
     """One node of the cluster, alive inside `async with`.
 
     Subscriptions last until `unsubscribe` or until the broker stops. `publish` makes a topic part of the node's
@@ -68,40 +46,20 @@ class Broker(FormerNames):
     """
 
     def __init__(self, config: NodeConfig | None = None, origin: Origin | None = None) -> None:
-        self.config = config or NodeConfig()
-        self.name = self.config.name
-        self.node = place_of(self.name)
-        self.address = ""
-        self.http_address = ""
+        super().__init__(config or NodeConfig(), origin)
         self.mqtt_addresses: list[str] = []
-        self.driver: Driver | None = None
         self.inbox = Inbox(self.config.limits)
-        self.names: dict[int, str] = {}
         self.delivered = 0
         self.published = 0
         self.latency = DeliveryLatency()
         self.publish_waits = Histogram(WAIT_BOUNDS_S)
+        self.health = HealthWatch(self)
         self._overflows = 0
-        self.log = Log(self.name, self.names)
-        self._admission: AdmissionControl | None = None
-        self.guard = NameGuard(self.name, self.log, self._give_way)
-        self._search: SeedSearch | None = None
-        self._seeking: asyncio.Task[None] | None = None
-        self._returning: asyncio.Task[None] | None = None
+        self._held: dict[int, int] = {}
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
-        self._origin = origin
         self._servers: list[asyncio.Server | Acceptor] = []
-        self.subscribed_keys: set[int] = set()
-        self._held: dict[int, int] = {}
-        self._news = asyncio.Event()
-        self._has_left = False
-        self._is_direct = False
-        self._is_leaving = False
         self._is_released = asyncio.Event()
-        self.health = HealthWatch(self)
-        self._is_draining = False
-        self._has_arrived = False
         self._since_yield = 0
 
     async def __aenter__(self) -> Broker:
@@ -116,42 +74,6 @@ class Broker(FormerNames):
         except NotHeld:
             if error is None:
                 raise
-
-    @property
-    def core(self) -> OmenNode | None:
-        """The protocol node inside; None until the broker runs."""
-        return self.driver.core if self.driver is not None else None
-
-    @property
-    def admission(self) -> AdmissionControl:
-        """Admission control, and with it the access rules. Stopped: the broker has not been started."""
-        if self._admission is None:
-            raise Stopped(f"broker {self.name!r} is not running")
-        return self._admission
-
-    def status(self) -> NodeStatus:
-        """The protocol node as it is now. Stopped: it has not begun yet."""
-        if self.driver is None:
-            raise Stopped(f"broker {self.name!r} is not running")
-        return self.driver.status()
-
-    @property
-    def is_joined(self) -> bool:
-        """Whether this node has its place and its links; the first node of a cluster has from the beginning."""
-        core = self.core
-        if core is None or core.stopped or core.is_joining or self.guard.error is not None:
-            return False
-        return self._has_arrived or core.has_ring
-
-    @property
-    def unreachable_seeds(self) -> list[str]:
-        """Seeds that did not answer when they were last asked."""
-        return self._search.unreachable if self._search is not None else []
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether it was asked to drain or to stop."""
-        return self._is_leaving or self._is_draining
 
     @property
     def gaps(self) -> int:
@@ -214,113 +136,6 @@ class Broker(FormerNames):
         self._servers.append(Acceptor(listener, self.admission, lambda: self._running().peers.accept()))
         await self._enter()
 
-    async def _begin(self) -> None:
-        """Begin an incarnation, alone as yet."""
-        config, origin = self.config, self._origin
-        last = last_incarnation(config.state, self.name)
-        incarnation = origin.incarnation if origin is not None else next_incarnation(last)
-        session, seed = (int.from_bytes(os.urandom(size), "big") for size in (6, 8))
-        hello = Hello(
-            config.cluster,
-            self.node,
-            self.name,
-            incarnation,
-            self.address,
-            session,
-            REVISION,
-            is_direct=self._is_direct,
-            process=os.getpid(),
-            joining=origin is None,
-        )
-        driver = self.driver = Driver(hello, self.log, self.admission, self._deliver, self._hear, self.guard)
-        self.guard.begin()
-        self._has_arrived = False
-        self._keep_state(incarnation, left=False)
-        topics = tuple(sorted(self.subscribed_keys))
-        preset = origin.preset if origin is not None else None
-        spec = CoreSpec(Ref(self.node, incarnation, self.address), topics, config.protocol, seed, (), preset)
-        self._origin = None
-        driver.start(spec, config.record)
-
-    async def _enter(self) -> None:
-        """Join through any seed that answers; go on asking them for as long as this node lives."""
-        driver, config = self._running(), self.config
-        if self._search is None:
-            seeds = SeedList(config.join, config.join_file)
-            own = (self.address, config.listen)
-            self._search = SeedSearch(seeds, own, lambda address: self._running().peers.greet(address), self, self.log)
-            self._seeking = asyncio.ensure_future(self._search.run())
-        await wait_until_joined(self._search, self, config.limits.join_timeout_s)
-        self._has_arrived = driver.is_member = True
-
-    def set_seeds(self, addresses: tuple[str, ...], file: str = "") -> None:
-        """Ask these from now on."""
-        if self._search is not None:
-            self._search.seeds.set_addresses(addresses, file)
-
-    def on_contact(self, ref: Ref) -> None:
-        """A seed has answered."""
-        if self.guard.error is None and self.core is not None and self.driver is not None:
-            self.driver.feed(events.ContactsFound((ref,)))
-
-    def on_outcome(self) -> None:
-        """Something came of asking a seed."""
-        self._news.set()
-
-    def is_connected(self, node: int) -> bool:
-        """Whether a connection to a node is kept."""
-        return self.driver is not None and self.driver.peers.is_connected(node)
-
-    def estimate_nodes(self) -> int:
-        """How many nodes the cluster has, as far as this one can tell from the ring around it."""
-        core = self.core
-        return 1 if core is None else core.estimate_nodes()
-
-    def _give_way(self) -> None:
-        """Another living node has this name: a member stops, tells its application, and waits for the name."""
-        self._news.set()
-        if self.driver is not None and self.driver.is_member and self._returning is None and not self._is_leaving:
-            error = self.guard.error or NameTaken(f"the name {self.name!r} is taken")
-            self.inbox.put_error(error)
-            self._returning = asyncio.ensure_future(self._return())
-
-    async def _return(self) -> None:
-        """Join again under this name once it is free."""
-        pause_s = FIRST_RETURN_S
-        while not self._is_leaving:
-            await self._running().stop()
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_RETURN_S)
-            await self._begin()
-            try:
-                await self._enter()
-            except NotJoined as error:
-                self.log.warning("rejoin_refused", cause=str(error))
-                continue
-            self.log.info("node_rejoined", incarnation=self._running().incarnation)
-            break
-        self._returning = None
-
-    def _keep_state(self, incarnation: int, left: bool) -> None:
-        if self.config.state:
-            facts = {"name": self.name, "cluster": self.config.cluster, "incarnation": incarnation, "left": left}
-            places = {"address": self.address, "http": self.http_address}
-            try:
-                write_state(self.config.state, self.name, facts | places)
-            except CannotWrite as error:  # the clock gives incarnations that are higher too
-                self.log.warning("state_not_kept", cause=str(error))
-
-    def _running(self) -> Driver:
-        if self.driver is None or self._has_left:
-            raise Stopped(f"broker {self.name!r} is not running")
-        return self.driver
-
-    def _serving(self) -> Driver:
-        """For the application: NameTaken while another living node has this one's name."""
-        if self._returning is not None and self.guard.error is not None:
-            raise self.guard.error
-        return self._running()
-
     def _key(self, topic: str) -> int:
         key = topic_key(topic)
         if key not in self.names:
@@ -347,6 +162,9 @@ class Broker(FormerNames):
                 self.log.warning(
                     "inbox_overflow", topic=message.topic, publisher=name, sequence=sequence, messages=len(self.inbox)
                 )
+
+    def _on_name_taken(self, error: NameTaken) -> None:
+        self.inbox.put_error(error)
 
     def _label(self, node: int) -> str:
         """The name of a node, where it was ever a peer here, else its place."""
@@ -401,13 +219,6 @@ class Broker(FormerNames):
                 self._news.set()
             case _:
                 assert_never(output)
-
-    async def wait_for_news(self, at_most: float) -> None:
-        """Until something has happened that may concern those who wait, or the time is over."""
-        self._news.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(at_most):
-                await self._news.wait()
 
     async def subscribe(self, *topics: str, replay: bool = False, timeout: float | None = None) -> None:
         """Want these topics; returns when this node is linked to their subscribers.
@@ -570,22 +381,6 @@ class Broker(FormerNames):
         if left:
             self.log.warning("publications_not_held", count=left)
             raise NotHeld(f"node {self.name!r} has left: neighbours do not hold {left} of its publications")
-
-    async def _leave(self, driver: Driver) -> int:
-        """Leave in good order; how many publications neighbours do not hold."""
-        core, left = driver.core, 0
-        if core is None or core.stopped:
-            return left
-        deadline = asyncio.get_running_loop().time() + self.config.limits.leave_timeout_s
-        self._is_draining = True
-        if self.is_joined:
-            left = await wait_until_held(driver, HOLDING * self.config.limits.leave_timeout_s)
-        driver.feed(events.Depart())
-        while not self._has_left and asyncio.get_running_loop().time() < deadline:
-            await self.wait_for_news(POLL_S)
-        self.log.info("node_left", repaired=self._has_left)
-        self._keep_state(core.ref.incarnation, left=True)
-        return left
 
     async def abandon(self) -> None:
         """Stop at once, without a word to any peer. Cancelled or not, everything is released."""
