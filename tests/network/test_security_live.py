@@ -57,9 +57,9 @@ def test_a_node_that_shows_no_certificate_a_wrong_one_or_an_expired_one_is_told_
     ours = str(keys / "ca.pem")
     quick = Limits(join_timeout_s=1.0)
     words = {
-        "none": "certificates may not be believed, or used by one end only",
-        "unknown authority": "may not (believe|be believed)",
-        "expired": "may not (believe|be believed)",
+        "none": "refused by the other end: this cluster uses certificates",
+        "unknown authority": "refused by the other end: it does not believe the authority of this node's certificate",
+        "expired": "refused by the other end: this node's certificate has expired",
         "another's": "the certificate shown is for 'cid', not for 'bob'",
         "refused": "'eve' is among the names that are refused",
     }

@@ -15,21 +15,13 @@ from typing import Any
 import msgspec
 
 from omen.errors import InvalidInput
+from omen.net.security.alerts import SpeakingContext, refused_by_alert
 from omen.net.security.config import Security
 from omen.net.security.handshake import certified_names
 from omen.net.security.hello import Reason, Refused
 
 SHORTEST_SECRET = 16
 HANDSHAKE_TURNS = 10
-ALERTS = {
-    "UNKNOWN_CA": "it does not believe the authority of this node's certificate",
-    "CERTIFICATE_EXPIRED": "this node's certificate has expired",
-    "CERTIFICATE_REVOKED": "this node's certificate was revoked",
-    "CERTIFICATE_REQUIRED": "it asks for a certificate, and this node has shown none",
-    "BAD_CERTIFICATE": "it finds this node's certificate broken",
-    "CERTIFICATE_UNKNOWN": "it does not accept this node's certificate",
-}
-"""What the other end of an encrypted connection says when it refuses, in words."""
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 
@@ -105,7 +97,7 @@ def read_secret(path: str) -> bytes:
 
 
 def _read_contexts(security: Security) -> Contexts:
-    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    server, client = SpeakingContext(ssl.PROTOCOL_TLS_SERVER), SpeakingContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False  # a node is known by the name in its certificate, not by where it is
     server.num_tickets = 0  # a connection taken up again would be judged by former authorities
     for context in (server, client):
@@ -175,12 +167,11 @@ def explain(error: BaseException) -> Refused:
     if isinstance(error, ssl.SSLCertVerificationError):
         return Refused(f"the certificate of the other end: {error.verify_message}", Reason.CERTIFICATE)
     if isinstance(error, ssl.SSLError):
-        reason = error.reason or ""
-        for alert, words in ALERTS.items():
-            if alert in reason:
-                return Refused(f"refused by the other end: {words}", Reason.CERTIFICATE)
-        if "CERTIFICATE" in reason or "ALERT" in reason:
-            words = reason.lower().replace("_", " ")
+        said = refused_by_alert(error)
+        if said is not None:
+            return said
+        if "CERTIFICATE" in (error.reason or ""):
+            words = str(error.reason).lower().replace("_", " ")
             return Refused(f"no agreement on certificates: {words}", Reason.CERTIFICATE)
         return Refused(
             "what came in does not begin an encrypted connection: no node, or one without certificates",

@@ -31,6 +31,7 @@ FIELDS_REVISION = 2
 NEARBY_REVISION = 3
 NAMES_REVISION = 3
 MAGIC, REFUSAL = b"OMEN", b"OMNO"
+ENCRYPTED = (b"\x15\x03", b"\x16\x03")  # how TLS begins: an alert, a handshake
 PREFACE = struct.Struct(">4sHI")
 LARGEST = 4096
 LONGEST_REASON = 300
@@ -134,6 +135,8 @@ def write_refusal(explanation: str, reason: Reason | None = None) -> bytes:
 
 def read_hello(data: bytes | bytearray) -> Greeting | None:
     """The hello at the front of what has come in; None while there is too little; raises Refused."""
+    if bytes(data[:2]) in ENCRYPTED:
+        raise Refused("the other end uses certificates, and this node does not", Reason.NOT_A_NODE)
     if not MAGIC.startswith(bytes(data[:4])) and not REFUSAL.startswith(bytes(data[:4])):
         raise Refused("what came in is not from an OMen node", Reason.NOT_A_NODE)
     if len(data) < PREFACE.size:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from typing import cast
 
 from omen.errors import InvalidInput
 from omen.net.names import split_address
 from omen.net.security.admission import AdmissionControl
+from omen.net.security.alerts import CERTIFICATES_NEEDED, LINGER_S, alert_in, say_last, turning_away
 from omen.net.security.credentials import explain
-from omen.net.security.hello import Reason, Refused
+from omen.net.security.hello import Reason, Refused, write_refusal
 from omen.net.transport.connection import Connection
 
 AT_ONCE = 128
+LINGERING = 64  # connections that are refused and stay until the other end has read why; beyond it they do not stay
 FULL_PAUSE_S = 0.5  # no descriptors are left: those that wait outside are taken in later
 
 
@@ -72,6 +76,8 @@ class Acceptor:
         refusal = admission.turn_away(address, now)
         if refusal is not None:
             admission.note_refusal(refusal, address, None, now)
+            with suppress(OSError):
+                tcp.send(turning_away(refusal, admission.credentials.contexts is not None))
             tcp.close()
             return
         if len(admission.inbound.half_open) >= admission.limits.half_open:
@@ -92,23 +98,37 @@ class Acceptor:
         oldest.evict(refusal)
 
     async def _open(self, tcp: socket.socket, connection: Connection) -> None:
-        admission = self._admission
-        contexts, patience_s = admission.credentials.contexts, admission.limits.hello_timeout_s
+        contexts = self._admission.credentials.contexts
         try:
             if contexts is None:
                 await self._loop.connect_accepted_socket(lambda: connection, tcp)
             else:
-                await self._loop.connect_accepted_socket(
-                    lambda: connection, tcp, ssl=contexts.server, ssl_handshake_timeout=patience_s
-                )
-        except (OSError, TimeoutError) as error:
-            if connection.refusal is None:
-                admission.note_refusal(explain(error), connection.remote, None, self._loop.time())
+                await self._encrypt(tcp, connection, contexts.server)
+        except (OSError, TimeoutError):
             connection.connection_lost(None)
         except asyncio.CancelledError:
             tcp.close()
             connection.connection_lost(None)
             raise
+
+    async def _encrypt(self, tcp: socket.socket, connection: Connection, context: ssl.SSLContext) -> None:
+        """The loop closes a connection whose handshake fails without a word: `still` is there to say why."""
+        admission = self._admission
+        with tcp.dup() as still:
+            try:
+                await self._loop.connect_accepted_socket(
+                    lambda: connection, tcp, ssl=context, ssl_handshake_timeout=admission.limits.hello_timeout_s
+                )
+            except (OSError, TimeoutError) as error:
+                refusal = explain(error)
+                if connection.refusal is None:
+                    admission.note_refusal(refusal, connection.remote, None, self._loop.time())
+                is_plain = refusal.reason is Reason.NOT_A_NODE
+                plainly = write_refusal(CERTIFICATES_NEEDED, Reason.CERTIFICATE) if is_plain else b""
+                say_last(still, plainly or alert_in(error))
+                connection.connection_lost(None)
+                if len(self._opening) <= LINGERING:
+                    await asyncio.sleep(LINGER_S)
 
     def close(self) -> None:
         """Take in nobody any more, and let go of those who have not shown who they are."""

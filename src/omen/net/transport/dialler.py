@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import ssl
 from collections.abc import Callable
 
 from omen.net.names import split_address
 from omen.net.observe.counters import TransportCounters
 from omen.net.observe.logs import Log
+from omen.net.security.alerts import LINGER_S, alert_in, say_last
 from omen.net.security.credentials import explain
 from omen.net.security.hello import Hello, Refused
 from omen.net.transport.connection import Connection, Owner
@@ -21,9 +23,8 @@ SETTLED_DOUBLINGS = 10
 REFUSED_RETRY_S = 0.105  # a core takes two refusals for a proof that are 100 ms apart
 CROWDED_S, UNPAID_S = 0.1, 4.0
 
-SHOWN = (
-    "closed while certificates were shown: the other end may not believe this node's, or bans its address for a while"
-)
+SHOWN = "closed while certificates were shown, without a word"
+CLOSED = "closed before a hello came: certificates may be used by one end only"
 
 Failed = Callable[[Peer, Exception], None]
 
@@ -105,33 +106,54 @@ class Dialler:
         """Dial an address, learn which node is there; the connection stays. Raises OSError, TimeoutError or Refused."""
         host, port = split_address(address)
         contexts = self._owner.admission.credentials.contexts
+        connection = Connection(self._owner, expected, dialled=True)
         async with asyncio.timeout(self._owner.limits.connect_timeout_s):
-            try:
-                _, connection = await self._loop.create_connection(
-                    lambda: Connection(self._owner, expected, dialled=True),
-                    host,
-                    port,
-                    ssl=None if contexts is None else contexts.client,
-                    server_hostname=None if contexts is None else "",
-                )
-            except ssl.SSLError as error:
-                refusal = explain(error)
-                self._owner.admission.note_refusal(refusal, "", None, self._loop.time())
-                raise refusal from None
-            except ConnectionResetError:
-                if contexts is None:
-                    raise
-                raise ConnectionResetError(SHOWN) from None
+            if contexts is None:
+                await self._loop.create_connection(lambda: connection, host, port)
+            else:
+                await self._encrypt(await self._connect(host, port), connection, contexts.client)
             await connection.settled.wait()
         if connection.refusal is not None:
             raise connection.refusal
         if connection.peer is None:
-            if isinstance(connection.error, ssl.SSLError):
-                raise explain(connection.error)
-            raise ConnectionResetError(
-                "closed before a hello came: certificates may not be believed, or used by one end only"
-            )
+            if isinstance(connection.error, ssl.SSLError):  # under TLS 1.3 its word comes after the handshake
+                refusal = explain(connection.error)
+                self._owner.admission.note_refusal(refusal, "", None, self._loop.time())
+                raise refusal
+            raise ConnectionResetError(SHOWN if contexts is not None else CLOSED)
         return connection.peer
+
+    async def _connect(self, host: str, port: int) -> socket.socket:
+        """To the first address of a host that takes it. ConnectionRefusedError: every one has refused."""
+        failures: list[OSError] = []
+        for family, kind, protocol, _, where in await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            tcp = socket.socket(family, kind, protocol)
+            tcp.setblocking(False)
+            try:
+                await self._loop.sock_connect(tcp, where)
+                return tcp
+            except OSError as error:
+                tcp.close()
+                failures.append(error)
+            except BaseException:
+                tcp.close()
+                raise
+        failures.sort(key=lambda error: isinstance(error, ConnectionRefusedError))
+        raise failures[0]
+
+    async def _encrypt(self, tcp: socket.socket, connection: Connection, context: ssl.SSLContext) -> None:
+        """The loop closes a connection whose handshake fails without a word: `still` is there to say why."""
+        with tcp.dup() as still:
+            try:
+                await self._loop.create_connection(lambda: connection, sock=tcp, ssl=context, server_hostname="")
+            except ssl.SSLError as error:
+                refusal = explain(error)
+                self._owner.admission.note_refusal(refusal, "", None, self._loop.time())
+                say_last(still, alert_in(error))
+                await asyncio.sleep(LINGER_S)
+                raise refusal from None
+            except ConnectionResetError:
+                raise ConnectionResetError(SHOWN) from None
 
     def close(self) -> None:
         """Dial no peer any more."""
