@@ -1,4 +1,4 @@
-"""What certificates cost a live overlay: the same publications with and without them, by turns.
+"""What certificates and signatures cost a live overlay: the same publications with and without them, by turns.
 
 python -m bench.net_tls [--payload 100] [--turns 5]: added to bench/results/net.json. Three brokers in one process, so
 that all that is spent, at both ends of each link, is the processor time of this process: whatever else the machine does
@@ -13,6 +13,7 @@ import json
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,7 +23,7 @@ from omen.net.broker import Broker
 from omen.net.event_loop import run
 from omen.net.inbox import Message
 from omen.net.security.config import Security
-from omen.net.security.key_files import make_cluster_keys, security_from
+from omen.net.security.key_files import make_authority, make_cluster_keys, make_node, security_from
 from omen.net.settings import NodeConfig
 
 NODES = ("ann", "bob", "cid")
@@ -70,15 +71,26 @@ def spend(security: dict[str, Security], payload: int, count: int) -> tuple[floa
     return run(measure())
 
 
+def _signing(folder: Path, name: str) -> Security:
+    """Every publication is signed, and verified by each node it reaches."""
+    return replace(security_from(folder, name), sign=True, verify="require")
+
+
 def compare(payload: int, turns: int) -> dict[str, Any]:
-    """Medians over turns; each turn measures both."""
+    """Medians over turns; each turn measures all."""
     count = PUBLICATIONS.get(payload, 10_000)
-    found: dict[str, list[tuple[float, float]]] = {"plain": [], "tls": []}
+    found: dict[str, list[tuple[float, float]]] = {"plain": [], "tls": [], "signed": [], "ed25519": []}
     with tempfile.TemporaryDirectory() as folder:
         make_cluster_keys(Path(folder), "omen", NODES)
+        other = Path(folder) / "ed25519"
+        authority = make_authority(other, "omen", 30)
+        for name in NODES:
+            make_node(other, authority, "omen", name, 30, "ed25519")
         ways = {
             "plain": dict.fromkeys(NODES, Security()),
             "tls": {name: security_from(Path(folder), name) for name in NODES},
+            "signed": {name: _signing(Path(folder), name) for name in NODES},
+            "ed25519": {name: _signing(other, name) for name in NODES},
         }
         for _ in range(turns):
             for way, security in ways.items():

@@ -129,6 +129,19 @@ def _tls_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
             f" | {tls / plain:.2f} | {row['load_average'][0]:.1f} |"
         )
     yield ""
+    signed = [row for row in rows if "signed_per_processor_s" in row]
+    if signed:
+        yield (
+            "The same with every publication [signed](security.md#signed-publications) by its publisher and verified by"
+            " each of the two others, over the same certificates:\n"
+        )
+        yield "| payload | unsigned | signed by ECDSA on P-256 | ratio | by Ed25519 | ratio |"
+        yield "| ---: | ---: | ---: | ---: | ---: | ---: |"
+        for row in signed:
+            base, ways = row["tls_per_processor_s"], [row[f"{way}_per_processor_s"] for way in ("signed", "ed25519")]
+            cells = " | ".join(f"{way:,.0f} | {way / base:.2f}" for way in ways)
+            yield f"| {row['payload']:,} B | {base:,.0f} | {cells} |"
+        yield ""
 
 
 def _machine(facts: dict[str, Any]) -> str:

@@ -89,6 +89,12 @@ def configure(block: Block, path: Path) -> None:
     assert len(config.access) == 2
 
 
+def configure_signing(block: Block, path: Path) -> None:
+    (path / "node.toml").write_text(block.text)
+    security = read_node_config(path / "node.toml").security
+    assert (security.sign, security.verify) == (True, "require")
+
+
 HOW: dict[tuple[str, int], Callable[[Block, Path], None]] = {
     ("README.md", 0): run_as_it_stands,
     ("README.md", 1): is_run_live,
@@ -99,6 +105,7 @@ HOW: dict[tuple[str, int], Callable[[Block, Path], None]] = {
     ("docs/live.md", 1): is_run_live,
     ("docs/maintaining.md", 0): run_with_an_overlay,
     ("docs/security.md", 0): configure,
+    ("docs/security.md", 1): configure_signing,
     ("docs/simulator.md", 0): simulate,
 }
 

@@ -104,13 +104,14 @@ def _add_common(action: argparse.ArgumentParser, days: int) -> None:
     action.add_argument("--cluster", metavar="NAME", default="omen", help="the cluster's name (omen)")
     action.add_argument("--days", metavar="N", type=at_least(1), default=days, help=f"how long they are good ({days})")
     action.add_argument("--out", metavar="DIR", default=FOLDER, help=f"folder ({FOLDER})")
+    action.add_argument("--kind", choices=("p256", "ed25519"), default="p256", help="of the key (p256)")
     add_json(action)
 
 
 def make_ca(arguments: argparse.Namespace) -> int:
     from omen.net.security.key_files import make_authority
 
-    pair = make_authority(arguments.out, arguments.cluster, arguments.days, arguments.name)
+    pair = make_authority(arguments.out, arguments.cluster, arguments.days, arguments.name, arguments.kind)
     _tell(arguments, {"certificate": str(pair.certificate), "key": str(pair.key)})
     return 0
 
@@ -120,7 +121,8 @@ def make_nodes(arguments: argparse.Namespace) -> int:
 
     authority = authority_in(arguments.ca_from or arguments.out, arguments.ca)
     made = {
-        name: make_node(arguments.out, authority, arguments.cluster, name, arguments.days) for name in arguments.nodes
+        name: make_node(arguments.out, authority, arguments.cluster, name, arguments.days, arguments.kind)
+        for name in arguments.nodes
     }
     if arguments.json:
         files = {name: {"certificate": str(pair.certificate), "key": str(pair.key)} for name, pair in made.items()}

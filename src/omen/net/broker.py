@@ -151,7 +151,14 @@ class Broker(ClusterMember, FormerNames):
             publisher, sequence = output.publisher, output.sequence
             name = self._label(publisher)
             message = Message(
-                self.names[topic], output.payload, name, output.incarnation, sequence, output.fields, publisher
+                self.names[topic],
+                output.payload,
+                name,
+                output.incarnation,
+                sequence,
+                output.fields,
+                publisher,
+                self._is_verified(output),
             )
             if self.inbox.put(message):
                 self.delivered += 1
@@ -165,6 +172,15 @@ class Broker(ClusterMember, FormerNames):
 
     def _on_name_taken(self, error: NameTaken) -> None:
         self.inbox.put_error(error)
+
+    def _is_verified(self, output: events.Deliver) -> bool:
+        """Whether it is signed by its publisher; of what this node says itself there is no doubt."""
+        signatures = self.admission.signatures
+        if signatures is None:
+            return False
+        if output.publisher == self.node:
+            return signatures.signer is not None
+        return signatures.verifier is not None and signatures.verifier.is_verified(output)
 
     def _label(self, node: int) -> str:
         """The name of a node, where it was ever a peer here, else its place."""

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from omen.net.core_spec import CoreSpec, make_core
 from omen.net.engine import choose_links
@@ -72,6 +72,9 @@ from omen.protocol.messages.overlay import NameClaimed
 from omen.protocol.messages.publications import KINDS, Publication, parse_publication
 from omen.protocol.node import OmenNode
 from omen.protocol.status import NodeStatus
+
+if TYPE_CHECKING:
+    from omen.net.security.signing import Verifier
 
 ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
 PUBLICATION = "Publication"
@@ -195,6 +198,10 @@ class Driver:
     def publish(self, topic: Topic, payload: bytes, fields: bytes = b"") -> int:
         """Publish something; its sequence. InvalidInput: it is too large."""
         now = self.now()
+        signatures = self._admission.signatures
+        if signatures is not None and signatures.signer is not None:
+            key, sequence, opening = self._running().next_publication(topic, now)
+            fields = signatures.signer.seal(key, sequence, opening, payload, fields)
         sequence, outputs = self._running().publish(topic, payload, now, fields)
         if self._recorder is not None:
             self._record(Publish(topic, payload, fields), now, outputs)
@@ -283,6 +290,8 @@ class Driver:
             return
         now = self.now()
         name = connection.peer.name if connection.peer is not None else ""
+        signatures = self._admission.signatures
+        verifier = signatures.verifier if signatures is not None else None
         publications = size = 0
         for body in data:
             kind = body[0]
@@ -291,6 +300,8 @@ class Driver:
                 size += len(body) + 4
                 try:
                     publication = parse_publication(body)
+                    if verifier is not None and not self._is_genuine(core, verifier, name, publication):
+                        continue
                     if self._access.takes(name, publication):
                         self._receive(core, node, publication, now)
                     elif publication.publisher == node:
@@ -318,6 +329,25 @@ class Driver:
             self._asker = None
         self.received[PUBLICATION] += publications
         self.bytes_received[PUBLICATION] += size
+
+    def _is_genuine(self, core: OmenNode, verifier: Verifier, name: str, publication: Publication) -> bool:
+        """Whether the signature of a publication lets it go on. What is kept already is not looked at again."""
+        signatures = self._admission.signatures
+        if signatures is None or core.keeps(publication.key, publication.sequence):
+            return True
+        verdict = signatures.takes(verifier, publication)
+        if verdict is None:
+            return True
+        publisher, topic = self.peers.label_of(publication.publisher), self.log.topic(publication.topic)
+        self.log.warning(
+            "publication_refused",
+            peer=name,
+            cause=verdict.value,
+            topic=topic,
+            publisher=publisher,
+            sequence=publication.sequence,
+        )
+        return False
 
     def _receive(self, core: OmenNode, node: NodeId, publication: Publication, now: Time) -> None:
         """The short way for publications, of which there are most."""

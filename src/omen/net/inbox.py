@@ -23,7 +23,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     `publisher` is the name of the node that published it, where that is known, else its place in hexadecimal;
     `incarnation` which of its incarnations, and `sequence` counts what it published on this topic since its process
     began, from 1. For each of the three, messages come in order and once. `fields`: the block of fields as it came.
-    `node`: the publisher's place on the ring, which is known always.
+    `node`: the publisher's place on the ring, which is known always. `verified`: it is signed by the publisher that it
+    names, as this node has seen for itself (settings `security.sign` and `security.verify`).
     """
 
     topic: str
@@ -33,6 +34,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     sequence: int
     fields: bytes = b""
     node: int = 0
+    verified: bool = False
 
     @property
     def headers(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from omen.protocol.dissemination.plumtree import Dissemination
 from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.messages.base import EventId, Ref
 from omen.protocol.messages.overlay import RepairRequest
+from omen.protocol.messages.publications import StreamKey
 from omen.protocol.parts import Parts
 from omen.protocol.repair.links import UP, Links
 from omen.protocol.status import (
@@ -178,6 +179,17 @@ class ShownNode:
         """The node as it is now: all that the outside sees of it."""
         own = OwnStatus(self.config, self.stopped, self.is_busy, dict(self._refused))
         return take_status(self._parts, own, self._dissemination.status(self._clock.now))
+
+    def next_publication(self, topic: Topic, now: Time) -> tuple[StreamKey, int, bool]:
+        """What would be published on a topic now: of which stream, with which number, whether it opens a run.
+
+        For a driver that signs it.
+        """
+        return self._dissemination.peek(topic, now)
+
+    def keeps(self, key: StreamKey, sequence: int) -> bool:
+        """Whether this publication has come before and is still kept, so that another with its number is dropped."""
+        return self._dissemination.keeps(key, sequence)
 
     def room(self, topic: Topic, now: Time) -> int:
         """How many bytes may be published on a topic now without anybody falling behind."""

@@ -57,4 +57,5 @@ def topology_of(broker: Broker) -> dict[str, Any]:
         "repairs": driver.events.repairs.count,
         "refused": dict(broker.admission.refused),
         "denied": dict(broker.admission.access.denied),
+        "signatures": dict(broker.admission.signatures.counts) if broker.admission.signatures is not None else {},
     }

@@ -11,7 +11,7 @@ from omen.errors import InvalidInput
 from omen.net.observe.counters import AdmissionCounters
 from omen.net.observe.logs import Log
 from omen.net.security.access import Access
-from omen.net.security.config import Rule, Security
+from omen.net.security.config import OFF, Rule, Security
 from omen.net.security.credentials import Credentials
 from omen.net.security.handshake import Handshake, certified_names
 from omen.net.security.hello import Hello, Reason, Refused
@@ -19,6 +19,7 @@ from omen.net.security.rate_limits import REMEMBERED, Bans, DialBudget, InboundC
 from omen.protocol.events import NodeId
 
 if TYPE_CHECKING:
+    from omen.net.security.signing import Signatures
     from omen.net.settings import Limits, NodeConfig
 
 OFFENCES = frozenset(
@@ -38,7 +39,10 @@ OFFENCES = frozenset(
 
 
 class AdmissionControl:
-    """`refused`: connections by reason. `credentials`: what is shown and believed. `access`: rules for topics."""
+    """`refused`: connections by reason. `credentials`: what is shown and believed. `access`: rules for topics.
+
+    `signatures`: what publications are signed and verified by; None where they never were.
+    """
 
     def __init__(
         self,
@@ -61,7 +65,20 @@ class AdmissionControl:
         self._most = limits.connections
         self._log = log
         self._cluster = cluster
+        self._name = name
         self._rates: OrderedDict[NodeId, Rates] = OrderedDict()
+        self.signatures: Signatures | None = None
+        self._renew_signatures()
+
+    def _renew_signatures(self) -> None:
+        """Raises InvalidInput where they cannot be made or verified; then all stays as it was."""
+        security = self.credentials.security
+        if self.signatures is not None:
+            self.signatures.renew(security)
+        elif security.sign or security.verify != OFF:
+            from omen.net.security.signing import Signatures  # late: it takes `cryptography`, and few nodes need it
+
+            self.signatures = Signatures(security, self._cluster, self._name, self.access.know_peer)
 
     @classmethod
     def of(cls, config: NodeConfig, log: Log) -> AdmissionControl:
@@ -152,6 +169,8 @@ class AdmissionControl:
         """
         try:
             changed = self.credentials.renew(security or self.credentials.security)
+            if changed:
+                self._renew_signatures()
         except InvalidInput as error:
             self.counters.key_renewal_failures += 1
             self._log.warning("key_renewal_failed", cause=str(error))

@@ -9,6 +9,9 @@ from pathlib import Path
 from omen.errors import InvalidInput
 from omen.net.names import split_address
 
+OFF, MARK, REQUIRE = "off", "mark", "require"
+VERIFY = (OFF, MARK, REQUIRE)
+
 
 @dataclass(frozen=True)
 class Security:
@@ -30,8 +33,18 @@ class Security:
     """How often the files are looked at for changes."""
     open: bool = False
     """Listen beyond loopback although any process that reaches the port can be a member."""
+    sign: bool = False
+    """Sign what this node publishes, with the key of its certificate."""
+    verify: str = "off"
+    """What is done with signatures of others: `off`, nothing; `mark`, forged publications are refused, the others say
+    whether they are verified; `require`, unsigned ones are refused too."""
 
     def __post_init__(self) -> None:
+        if self.verify not in VERIFY:
+            raise InvalidInput(f"security.verify {self.verify!r}: must be one of {', '.join(VERIFY)}")
+        if (self.sign or self.verify != OFF) and not self.certificate:
+            what = "sign" if self.sign else "verify"
+            raise InvalidInput(f"security.{what}: publications are signed by the keys of certificates: set them too")
         parts = {"authorities": self.authorities, "certificate": self.certificate, "key": self.key}
         missing = [name for name, value in parts.items() if not value]
         if 0 < len(missing) < len(parts):

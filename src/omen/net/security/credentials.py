@@ -145,13 +145,19 @@ def _stamp(security: Security) -> Stamp:
 
 def _digest(security: Security) -> bytes:
     """Over what the files hold, and which of them counts for what."""
-    whole = hashlib.sha256(repr((security.authorities, security.revoked, security.secrets, security.refuse)).encode())
+    whole = hashlib.sha256(repr(_told(security)).encode())
     for path in security.files:
         try:
             whole.update(hashlib.sha256(Path(path).read_bytes()).digest())
         except OSError as error:
             raise InvalidInput(f"security: {path}: {error.strerror}") from error
     return whole.digest()
+
+
+def _told(security: Security) -> tuple[object, ...]:
+    """What the settings themselves say."""
+    listed = (security.authorities, security.revoked, security.secrets, security.refuse)
+    return (*listed, security.sign, security.verify)
 
 
 def explain(error: BaseException) -> Refused:

@@ -1,6 +1,7 @@
 """Makes the files that protect a cluster: an authority, certificates for nodes, a secret.
 
-Needs `cryptography` (the extra `keys`); a running node does not. Keys are on the curve P-256, which all TLS 1.3 takes.
+Needs `cryptography` (the extra `keys`); a running node does not, unless publications are signed or verified. Keys are
+on the curve P-256, which all TLS 1.3 takes, or Ed25519.
 """
 
 from __future__ import annotations
@@ -21,13 +22,18 @@ from omen.net.security.handshake import certified_names, name_in_certificate, pl
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.x509 import Certificate, CertificateBuilder, Name
+
+    PrivateKey = EllipticCurvePrivateKey | Ed25519PrivateKey
 
 AUTHORITY = "ca"
 CERTIFICATE, KEY, REVOKED = ".pem", ".key", ".crl"
 PRIVATE, PUBLIC = 0o600, 0o644
 CLOCKS_DIFFER = timedelta(minutes=5)
 SECRET_BYTES = 32
+P256, ED25519 = "p256", "ed25519"
+KEY_KINDS = (P256, ED25519)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +65,13 @@ def _cryptography() -> Any:
     return x509
 
 
-def make_authority(folder: str | Path, cluster: str, days: int, name: str = AUTHORITY) -> Pair:
+def make_authority(folder: str | Path, cluster: str, days: int, name: str = AUTHORITY, kind: str = P256) -> Pair:
     """A new authority for a cluster: its key decides which nodes are members."""
     x509 = _cryptography()
     pair = _pair(folder, name)
     if pair.key.exists() or pair.certificate.exists():
         raise InvalidInput(f"{pair.certificate}: an authority is there already, and nodes believe it; choose a --name")
-    key = _new_key()
+    key = _new_key(kind)
     subject = _subject(f"OMen authority of {cluster}", cluster)
     usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
     builder = _builder(subject, subject, key.public_key(), days)
@@ -75,7 +81,7 @@ def make_authority(folder: str | Path, cluster: str, days: int, name: str = AUTH
     return pair
 
 
-def make_node(folder: str | Path, authority: Pair, cluster: str, name: str, days: int) -> Pair:
+def make_node(folder: str | Path, authority: Pair, cluster: str, name: str, days: int, kind: str = P256) -> Pair:
     """A certificate for one node, or (with a * in its name) for any whose name fits. An older one is replaced."""
     x509 = _cryptography()
     check_name(name)
@@ -83,7 +89,7 @@ def make_node(folder: str | Path, authority: Pair, cluster: str, name: str, days
     known = cluster_of(issuer)
     if known is not None and known != cluster:
         raise InvalidInput(f"{authority.certificate}: the authority of cluster {known!r}, not of {cluster!r}")
-    key = _new_key()
+    key = _new_key(kind)
     builder = _builder(_subject(name, cluster), issuer.subject, key.public_key(), days)
     usage = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
     purposes = [x509.oid.ExtendedKeyUsageOID.SERVER_AUTH, x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -169,6 +175,15 @@ def read_certificate(path: str | Path) -> Facts:
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
     except x509.ExtensionNotFound:
         constraints = None
+    cluster = cluster_of(certificate) or ""
+    is_authority = bool(constraints and constraints.ca)
+    found = () if is_authority else tuple(map(plain_name, certified_names(names_in(certificate), cluster)))
+    return Facts(found, cluster, is_authority, certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+
+
+def names_in(certificate: Certificate) -> dict[str, Any]:
+    """The names in a certificate, in the form in which `ssl` hands them over."""
+    x509 = _cryptography()
     names: list[tuple[str, str]] = []
     try:
         alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -176,12 +191,8 @@ def read_certificate(path: str | Path) -> Facts:
         names += [("DNS", value) for value in alternatives.get_values_for_type(x509.DNSName)]
     except x509.ExtensionNotFound:
         pass
-    common = [part.value for part in certificate.subject.get_attributes_for_oid(x509.oid.NameOID.COMMON_NAME)]
-    cluster = cluster_of(certificate) or ""
-    known = {"subjectAltName": names, "subject": [[("commonName", value)] for value in common]}
-    is_authority = bool(constraints and constraints.ca)
-    found = () if is_authority else tuple(map(plain_name, certified_names(known, cluster)))
-    return Facts(found, cluster, is_authority, certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+    common = certificate.subject.get_attributes_for_oid(x509.oid.NameOID.COMMON_NAME)
+    return {"subjectAltName": names, "subject": [[("commonName", part.value)] for part in common]}
 
 
 def authority_in(folder: str | Path, name: str = AUTHORITY) -> Pair:
@@ -210,9 +221,11 @@ def _pair(folder: str | Path, name: str) -> Pair:
     return Pair(Path(folder) / f"{name}{CERTIFICATE}", Path(folder) / f"{name}{KEY}")
 
 
-def _new_key() -> EllipticCurvePrivateKey:
-    from cryptography.hazmat.primitives.asymmetric import ec
+def _new_key(kind: str) -> PrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
+    if kind == ED25519:
+        return ed25519.Ed25519PrivateKey.generate()
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -234,13 +247,14 @@ def _builder(subject: Name, issuer: Name, public_key: Any, days: int) -> Certifi
     return made
 
 
-def _sign(builder: Any, by: EllipticCurvePrivateKey) -> Any:
+def _sign(builder: Any, by: PrivateKey) -> Any:
     """A certificate or a list of revoked ones, by the key of an authority."""
     from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     x509 = _cryptography()
     builder = builder.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(by.public_key()), critical=False)
-    return builder.sign(by, hashes.SHA256())
+    return builder.sign(by, None if isinstance(by, Ed25519PrivateKey) else hashes.SHA256())
 
 
 def _load(path: Path) -> Certificate:
@@ -251,7 +265,7 @@ def _load(path: Path) -> Certificate:
         raise InvalidInput(f"{path}: not a certificate in PEM form") from error
 
 
-def _read_pair(pair: Pair) -> tuple[Certificate, EllipticCurvePrivateKey]:
+def _read_pair(pair: Pair) -> tuple[Certificate, PrivateKey]:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
@@ -261,7 +275,7 @@ def _read_pair(pair: Pair) -> tuple[Certificate, EllipticCurvePrivateKey]:
     return _load(pair.certificate), key
 
 
-def _write(pair: Pair, certificate: Certificate, key: EllipticCurvePrivateKey) -> None:
+def _write(pair: Pair, certificate: Certificate, key: PrivateKey) -> None:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     _put(pair.key, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), PRIVATE)

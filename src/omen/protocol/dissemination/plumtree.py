@@ -45,6 +45,7 @@ from omen.protocol.messages.publications import (
     Prune,
     Publication,
     RetransmissionRequest,
+    StreamKey,
     make_publication,
     stream_key,
 )
@@ -289,6 +290,16 @@ class Dissemination:
         largest = self._settings.largest_payload
         if len(payload) > largest:
             raise InvalidInput(f"a publication of {len(payload)} bytes is too large: {largest} at most")
+
+    def peek(self, topic: Topic, now: Time) -> tuple[StreamKey, int, bool]:
+        """What would be published on a topic now: of which stream, with which number, whether it opens a run."""
+        me = self._me
+        return stream_key(topic, me.id, me.incarnation), *self._numbers.peek(topic, me.incarnation, now)
+
+    def keeps(self, key: StreamKey, sequence: int) -> bool:
+        """Whether this publication has come before and is still kept: another with its number is not looked at."""
+        stream = self._streams.get(key)
+        return stream is not None and sequence in stream.recent
 
     def publish(self, topic: Topic, payload: bytes, now: Time, fields: bytes = b"") -> tuple[int, Sequence[Output]]:
         """Publish on a topic that is carried: the sequence, and what is to be done, complete."""

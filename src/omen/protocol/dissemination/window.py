@@ -67,13 +67,18 @@ class Numbering:
     def last_at(self, topic: Topic) -> Time:
         return self._latest.get(topic, (0, NEVER, 0))[1]
 
-    def take(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
+    def peek(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
         """The next number, and whether it is the first of a run."""
         before, when, life = self._latest.get(topic, (0, 0, 0))
-        if before == 0 and len(self._latest) >= TOPICS_AT_MOST:
-            del self._latest[next(iter(self._latest))]
-        self._latest[topic] = (before + 1, now, incarnation)
         return before + 1, life != incarnation or now - when >= self._silence
+
+    def take(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
+        """The same, and the number is used."""
+        number, opening = self.peek(topic, incarnation, now)
+        if number == 1 and len(self._latest) >= TOPICS_AT_MOST:
+            del self._latest[next(iter(self._latest))]
+        self._latest[topic] = (number, now, incarnation)
+        return number, opening
 
 
 class WindowBudget:

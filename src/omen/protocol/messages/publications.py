@@ -113,12 +113,15 @@ def without_fields(frame: bytes) -> bytes:
 
 
 FIELDS_BYTES_AT_MOST = (1 << 16) - 1
-HEADERS, TIMESTAMP, EXPIRY, REPLY_TO, CONTENT_TYPE, SIGNATURE = range(1, 7)
+HEADERS, TIMESTAMP, EXPIRY, REPLY_TO, CONTENT_TYPE, SIGNATURE, CERTIFICATE = range(1, 8)
 """The numbers of the fields. A number that is not known is passed on and not looked at."""
 
 
 class Fields(msgspec.Struct, frozen=True, kw_only=True):
-    """What may go with a payload. `timestamp`, `expiry`: milliseconds since 1970, by the publisher's clock."""
+    """What may go with a payload. `timestamp`, `expiry`: milliseconds since 1970, by the publisher's clock.
+
+    `signature`: the publisher's, over all else. `certificate`: what it can be verified with, now and then.
+    """
 
     headers: dict[str, str] = {}
     timestamp: int | None = None
@@ -126,6 +129,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
     reply_to: str | None = None
     content_type: str | None = None
     signature: bytes | None = None
+    certificate: bytes | None = None
 
 
 _NAMES = {
@@ -135,8 +139,10 @@ _NAMES = {
     REPLY_TO: "reply_to",
     CONTENT_TYPE: "content_type",
     SIGNATURE: "signature",
+    CERTIFICATE: "certificate",
 }
-_block_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(dict[int, msgspec.Raw])
+RawFields = dict[int, msgspec.Raw]
+_block_decoder: msgspec.msgpack.Decoder[RawFields] = msgspec.msgpack.Decoder(RawFields)
 NO_FIELDS = Fields()
 
 
@@ -145,6 +151,11 @@ def write_fields(fields: Fields) -> bytes:
     values = {number: getattr(fields, name) for number, name in _NAMES.items()}
     given = {number: value for number, value in values.items() if value is not None and value != {}}
     return msgspec.msgpack.encode(given) if given else b""
+
+
+def split_fields(block: bytes) -> RawFields:
+    """The fields in a block by number, each as it stands there, also those not known; MsgspecError: there are none."""
+    return _block_decoder.decode(block) if block else {}
 
 
 def read_fields(block: bytes) -> Fields:
