@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -49,7 +48,7 @@ class RepairStatus(msgspec.Struct, frozen=True):
 class MembershipStatus(msgspec.Struct, frozen=True):
     """`predecessors` and `successors`: the L nearest on the ring, nearest first. `ring`: all that is kept of it.
 
-    `known`: the descriptors of peers, `topic_sets` their topics as sets; both are read-only views that go on changing.
+    `known`: the descriptors of peers, `topic_sets` their topics as sets.
     """
 
     ring: Mapping[NodeId, Ref]
@@ -144,7 +143,10 @@ class OwnStatus(msgspec.Struct, frozen=True):
 class NodeStatus(msgspec.Struct, frozen=True):
     """One node at one moment. `wanted`: its topics once all it asked for is handled; `waiting`: those it is still to be
     linked in. `cut_topics`: how many topics the loss of this node would split, as far as it has seen. `labels`: of the
-    piece of each topic that the node is in; a read-only view that goes on changing.
+    piece of each topic that the node is in.
+
+    A snapshot: nothing in it changes when the node goes on. Who looks often asks the node for single values instead
+    (`protocol/shown.py`): a status copies what the node knows of its peers.
     """
 
     own: OwnStatus
@@ -232,8 +234,8 @@ def _membership_status(parts: Parts) -> MembershipStatus:
         predecessors=tuple(ring.get_preds()),
         successors=tuple(ring.get_succs()),
         sample=tuple(parts.peer_sampling.view),
-        known=MappingProxyType(table.known),
-        topic_sets=MappingProxyType(table.topic_sets),
+        known=dict(table.known),
+        topic_sets=dict(table.topic_sets),
         view=frozenset(parts.views.get_view()),
         lookups=parts.ring_lookup.open_count,
         seen_digests=len(parts.views.seen),
@@ -285,6 +287,6 @@ def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus
         split_topics=parts.audit.rendezvous.count_split(),
         cut_topics=len(parts.connectivity.cut),
         led_topics=frozenset(parts.audit.labels.led()),
-        labels=MappingProxyType(parts.audit.labels.labels),
+        labels=dict(parts.audit.labels.labels),
         dissemination=dissemination,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from copy import copy
 from typing import Any, assert_never, cast
 
 import msgspec
@@ -76,7 +76,7 @@ HANDLERS: dict[type, Callable[[Task, NodeId, Any, Time], None]] = {
 class TaskStatus(msgspec.Struct, frozen=True):
     """One task at one moment. `most`: L^max; `cover`: how often the neighbours cover each topic.
 
-    `preset`: how many neighbours it was handed at the start. Mappings are read-only views that go on changing.
+    `preset`: how many neighbours it was handed at the start.
     """
 
     coverage: int
@@ -186,8 +186,8 @@ class SpiderNode:
             coverage=neighbours.times,
             target=task.target,
             most=neighbours.most,
-            cover=MappingProxyType(neighbours.cover),
-            neighbours=MappingProxyType(neighbours.known),
+            cover=dict(neighbours.cover),
+            neighbours={node: copy(known) for node, known in neighbours.known.items()},
             redirected=tuple(task.redirected),
             quarantined=tuple(task.quarantined),
             preset=self._preset[task.number],
