@@ -20,10 +20,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from omen.net.broker import Broker
-from omen.net.inbox import Message
+from omen.net.inbox import Gap, Message
 from omen.net.settings import NodeConfig
 
 SECONDS = 6.0
@@ -76,7 +77,17 @@ class Report:
     late_ms: list[float] = field(default_factory=list)
     stalled: int = 0
     window_bytes: int = 0
+    window_limit: int = 0
+    memory: int = 0
+    memory_limit: int = 0
     waited_s: float = 0.0
+    jumps: list[str] = field(default_factory=list)
+
+
+def memory_peak() -> int:
+    """The most bytes that this process ever had in memory."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
 
 
 class Member:
@@ -84,12 +95,13 @@ class Member:
 
     def __init__(self, broker: Broker, pipe: Connection) -> None:
         self.broker = broker
+        self._idle = memory_peak()
         self.report = Report(broker.name, f"{broker.node}/{broker.status().ref.incarnation}", time.time())
         self._pipe = pipe
         self._publishing: asyncio.Task[None] | None = None
 
     async def live(self) -> None:
-        listening = asyncio.ensure_future(self._listen())
+        listening = asyncio.gather(self._listen(), self._keep_weighing())
         loop = asyncio.get_running_loop()
         self._pipe.send(self.broker.address)
         while True:
@@ -103,12 +115,27 @@ class Member:
                 self._pipe.send(sum(self.report.published.values()))
             elif order[0] == "report":
                 self.report.stalled = len(self.broker.stalled)
-                self.report.window_bytes = self.broker.status().dissemination.bytes
+                self._weigh()
                 self._pipe.send(asdict(self.report))
             elif order[0] == "leave":
                 break
         listening.cancel()
         await self.broker.abandon()
+
+    async def _keep_weighing(self) -> None:
+        while True:
+            self._weigh()
+            await asyncio.sleep(0.5)
+
+    def _weigh(self) -> None:
+        """Windows within their limit; memory within that of the idle node, the windows, the inbox and the queues."""
+        report, config, status = self.report, self.broker.config, self.broker.status()
+        report.window_bytes = max(report.window_bytes, status.dissemination.bytes)
+        report.window_limit = config.protocol.dissemination.total_window_bytes
+        report.memory = memory_peak()
+        queues = config.limits.queue_bytes * max(1, len(status.neighbours()))
+        limit = self._idle + report.window_limit + config.limits.inbox_bytes + queues
+        report.memory_limit = max(report.memory_limit, limit)
 
     async def _listen(self) -> None:
         report, streams = self.report, self.report.streams
@@ -118,6 +145,8 @@ class Member:
             stream = streams.get(key)
             if stream is None:
                 stream = streams[key] = Stream()
+            elif stream.last + 1 != (item.sequence if isinstance(item, Message) else item.first):
+                self._note_jump(key, stream, item)
             if isinstance(item, Message):
                 stream.take(item.sequence, item.sequence, False, now)
                 if item.sequence % 20 == 0 or report.edge_s < 0:
@@ -127,6 +156,11 @@ class Member:
                         report.edge_s = now - report.began
             else:
                 stream.take(item.first, item.last, True, now)
+
+    def _note_jump(self, key: str, stream: Stream, item: Message | Gap) -> None:
+        if len(self.report.jumps) < 5:
+            what = f"{time.strftime('%T')} {self.report.name}: {key} after {stream.last}, since {stream.first}: {item}"
+            self.report.jumps.append(what[:300])
 
     async def _publish(self, rate: float, size: int, count: int, topics: Sequence[str]) -> None:
         """So many per second, `count` in all, on these topics in turn; rate 0: as fast as possible."""
@@ -173,19 +207,30 @@ class Fleet:
             settings = self._settings | ({"topics": tuple(self._topics[name])} if name in self._topics else {})
             process = self._context.Process(target=be_member, args=(name, join, theirs, settings), daemon=True)
             process.start()
+            theirs.close()  # or the end of a member that dies at its start would never be read
             self.processes[name], self.pipes[name] = process, ours
             if not join:
-                self.addresses[name] = ours.recv()
+                self.addresses[name] = self._hear(name)
         for name in names:
             if name not in self.addresses:
-                self.addresses[name] = self.pipes[name].recv()
+                self.addresses[name] = self._hear(name)
+
+    def _hear(self, name: str, patience_s: float = 60.0) -> Any:
+        """What a member says; an error that names it if it has ended, or says nothing for so long."""
+        pipe = self.pipes[name]
+        if not pipe.poll(patience_s):
+            raise RuntimeError(f"{name} has not answered within {patience_s:g} s")
+        try:
+            return pipe.recv()
+        except EOFError:
+            raise RuntimeError(f"{name} has ended by itself") from None
 
     def tell(self, name: str, *order: Any) -> None:
         self.pipes[name].send(order)
 
     def ask(self, name: str, *order: Any) -> Any:
         self.pipes[name].send(order)
-        return self.pipes[name].recv()
+        return self._hear(name)
 
     def kill(self, name: str) -> None:
         process = self.processes.pop(name)
@@ -204,7 +249,8 @@ class Verdict:
     """What came of a case. `lost`: neither delivered nor told; `told`: in gaps; `disordered`: out of order or twice.
 
     `longest_s`: the longest silence in a stream. `edge_s`: after the last publication, until all applications had it;
-    `joined_edge_s`: after a newcomer was linked, until it was at the live edge.
+    `joined_edge_s`: after a newcomer was linked, until it was at the live edge. `oversize`: nodes whose windows or
+    memory were beyond their limit. `jumps`: what is silent or disordered, the first of each node.
     """
 
     case: str
@@ -224,10 +270,13 @@ class Verdict:
     joined_edge_s: float = 0.0
     waited_s: float = 0.0
     window_mb: float = 0.0
+    memory_mb: float = 0.0
+    oversize: int = 0
+    jumps: list[str] = field(default_factory=list)
 
     @property
     def is_kept(self) -> bool:
-        return not (self.lost or self.silent or self.disordered or self.stalled)
+        return not (self.lost or self.silent or self.disordered or self.stalled or self.oversize)
 
 
 def run_case(
@@ -319,7 +368,10 @@ def add_up(verdict: Verdict, report: dict[str, Any]) -> None:
     verdict.silent += sum(other["silent"] for other in report["streams"].values())
     verdict.disordered += sum(other["disordered"] for other in report["streams"].values())
     verdict.stalled += report["stalled"]
+    verdict.jumps += report["jumps"]
     verdict.window_mb = round(max(verdict.window_mb, report["window_bytes"] / 1e6), 1)
+    verdict.memory_mb = round(max(verdict.memory_mb, report["memory"] / 1e6), 1)
+    verdict.oversize += report["window_bytes"] > report["window_limit"] or report["memory"] > report["memory_limit"]
 
 
 def find_limit(what: str, level: float, case: str = "kill") -> None:

@@ -39,6 +39,10 @@ class Plan:
     seed: int = 1
 
 
+def say(what: str) -> None:
+    print(f"{time.strftime('%T')} {what}", file=sys.stderr, flush=True)
+
+
 class Chaos:
     """Everybody wants the hot topic and three of the others, and publishes on what it wants, every other time on it."""
 
@@ -61,6 +65,7 @@ class Chaos:
             names = list(self.topics)
             for first in range(0, len(names), 5):
                 fleet.start(*names[first : first + 5])
+                say(f"{first + 5} nodes")
             time.sleep(3.0)
             for name in names:
                 self.publish(name)
@@ -72,6 +77,7 @@ class Chaos:
                 time.sleep(1.0)
                 fleet.start(victim)
                 self.publish(victim)
+                say(f"kill {kill + 1}: {victim}")
             time.sleep(max(0.0, begun + plan.seconds - time.monotonic()))
             for name in sorted(fleet.processes):
                 fleet.ask(name, "stop")
@@ -119,7 +125,21 @@ class Chaos:
                     count += published - stream.last
                     if report["began"] < source["began"] and stream.first:
                         count += stream.first - 1
-        return count
+        return count + self.uneven(reports)
+
+    def uneven(self, reports: dict[str, dict[str, Any]]) -> int:
+        """What others were given of those that are gone, and a subscriber that was there neither got nor was told."""
+        heard: dict[str, int] = {}
+        for report in reports.values():
+            for key, stream in report["streams"].items():
+                heard[key] = max(heard.get(key, 0), stream["last"])
+        living = {source["me"] for source in reports.values()}
+        return sum(
+            heard[key] - stream["last"]
+            for report in reports.values()
+            for key, stream in report["streams"].items()
+            if key.partition("/")[2] not in living
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

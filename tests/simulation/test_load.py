@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from omen.cli.main import main
+from omen.sim.load import LoadedRun
+from omen.sim.scenario import read_scenario
 from omen.sim.search import Search, run_world
 from omen.sim.shrinking import shrink
 from omen.sim.writing import write_scenario
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 WORLDS = (0, 4, 13, 24, 27)
 """With crashes, joins, slow links and windows that cover less than a repair. Two of them need that holes end."""
 WITH_A_SLOW_LINK = 1003
@@ -22,6 +25,13 @@ def test_in_a_busy_world_everything_is_delivered_or_told(seed: int) -> None:
     assert world.went_well, "\n".join(
         [*world.complaints, f"replay: omen simulate --search --worlds busy --seeds {seed}..{seed}"]
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_gap_is_told_after_a_silence_longer_than_publishers_are_remembered(seed: int) -> None:
+    run = LoadedRun(read_scenario(SCENARIOS / "gap-after-a-long-silence.toml"), seed)
+    assert run.go().complaints() == []
+    assert run.gaps_missing > 0
 
 
 def test_the_search_finds_a_silent_hole_where_holes_do_not_end() -> None:

@@ -171,9 +171,9 @@ class ShownNode:
     def open_lookups(self) -> int:
         return self._parts.ring_lookup.open_count
 
-    def streams(self) -> dict[StreamName, StreamStatus]:
-        """How far each stream is, for those who look often."""
-        return self._dissemination.streams(self._clock.now)
+    def streams(self, past: bool = False) -> dict[StreamName, StreamStatus]:
+        """How far each stream is, for those who look often. `past`: also of publishers silent for long."""
+        return self._dissemination.streams(self._clock.now, past)
 
     def status(self) -> NodeStatus:
         """The node as it is now: all that the outside sees of it."""

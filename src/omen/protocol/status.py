@@ -95,13 +95,12 @@ class RepairsStatus(msgspec.Struct, frozen=True):
 
 class StreamStatus(msgspec.Struct, frozen=True):
     """One stream at one node: all up to `settled` was delivered, passed over or told; `known`: the highest sequence
-    heard of; `waits`: how long the oldest hole has been there, in microseconds. `is_recent`: windows still keep it.
+    heard of; `waits`: how long the oldest hole has been there, in microseconds.
     """
 
     settled: int
     known: int
     waits: int
-    is_recent: bool
 
 
 StreamName = tuple[Topic, NodeId, int]

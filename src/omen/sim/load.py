@@ -186,7 +186,7 @@ class Promise:
                     key = (node, status.ref.incarnation, peer, states[peer].ref.incarnation)
                     links[key] = self._since.get(key, world.now)
         self._since = links
-        streams = {node: population.cores[node].streams() for node in members}
+        streams = {node: population.cores[node].streams(past=True) for node in members}
         seen: dict[tuple[NodeId, int, tuple[Topic, NodeId, int]], int] = {}
         for node in members:
             life = states[node].ref.incarnation
@@ -207,7 +207,7 @@ class Promise:
                 if name[1] == node:
                     continue
                 settled = self._settled.get((node, life, name), -1)
-                if settled < theirs.known and theirs.is_recent:
+                if settled < theirs.known:
                     owed = self._owed.setdefault((node, life, name), [])
                     if not owed or owed[-1][0] < theirs.known:
                         owed.append((theirs.known, world.now))

@@ -7,6 +7,8 @@ links off the tree, acknowledgements for the publisher, and the repair of whatev
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby, islice
+from operator import itemgetter
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
@@ -25,6 +27,8 @@ SETTLING = 10
 """For so many announce periods after it was linked, a node takes what is older than its links for none of its own."""
 SELDOM = 32
 """What nobody answers is repeated ever less often, at last once in so many rounds."""
+MARKS_AT_MOST = 1024
+"""In one message, of streams of the past."""
 
 
 class AntiEntropy:
@@ -66,6 +70,18 @@ class AntiEntropy:
                 self._windows.touch(stream)
         if marks:
             self._out.send(peer, Announce(tuple(marks), compare=True))
+        self._tell_past(peer, topics, now)
+
+    def _tell_past(self, peer: Ref, topics: Iterable[TopicWindow], now: Time) -> None:
+        """Also how far publishers were that have been silent for long. As far as here, a neighbour need not answer."""
+        named = (
+            (carried.topic, former.mark(former.last, now))
+            for carried in topics
+            for former in islice(self._windows.past.of(carried.topic), self._settings.streams)
+        )
+        while some := list(islice(named, MARKS_AT_MOST)):
+            by_topic = groupby(some, key=itemgetter(0))
+            self._out.send(peer, Announce(tuple((topic, tuple(mark for _, mark in each)) for topic, each in by_topic)))
 
     def announce(self, now: Time) -> None:
         """Once per period: tell each neighbour what it may not know. `changed` keeps what is to be repeated.
@@ -155,12 +171,20 @@ class AntiEntropy:
         """A neighbour says how far it is; the streams it spoke of."""
         named = set()
         heard = set()
+        replies = []
         for mark in marks:
             key = stream_key(carried.topic, mark.publisher, mark.incarnation)
             named.add(key)
+            former = self._windows.past.get(key)
+            if former is not None and (max(mark.top, mark.last) <= former.last or self._is_own(mark)):
+                if mark.yours != former.last:
+                    replies.append(former.mark(mark.last, now))
+                continue
             stream = self._hear_mark(carried, sender, key, mark, compare, now)
             if stream is not None:
                 heard.add(stream)
+        if replies:
+            self._out.send(carried.peers[sender], Announce(((carried.topic, tuple(replies)),)))
         if compare:
             carried.is_compared = True
             for key, stream in carried.streams.items():
@@ -175,9 +199,9 @@ class AntiEntropy:
     ) -> Stream | None:
         stream = carried.streams.get(key)
         if stream is None or not stream.is_determined:
-            if mark.publisher == self._me.id and mark.incarnation == self._me.incarnation:
+            if self._is_own(mark):
                 return stream
-            if mark.idle * 1000 >= self._settings.memory:
+            if mark.idle * 1000 >= self._settings.memory and self._is_over(carried, key, mark, now):
                 return stream
             stream = self._begin(carried, stream, key, mark, now)
         known = stream.known.get(sender)
@@ -196,10 +220,29 @@ class AntiEntropy:
             return stream
         top = max(mark.top, mark.last)
         if top > stream.known_to:
+            stream.noted_at = now
             self._retransmission.note_known(stream, top, now, compare)
         if stream.backfill and stream.backfill > mark.first:
             stream.backfill = mark.first
         return stream
+
+    def _is_own(self, mark: StreamMark) -> bool:
+        return mark.publisher == self._me.id and mark.incarnation == self._me.incarnation
+
+    def _is_over(self, carried: TopicWindow, key: StreamKey, mark: StreamMark, now: Time) -> bool:
+        """Whether nothing is missing here of a stream whose publisher has been silent for long.
+
+        A neighbour that knows nothing of it says 0. What was over before this node was linked is noted, no more.
+        """
+        top = max(mark.top, mark.last)
+        if top <= 0 or key in carried.streams:
+            return True
+        heard = now - mark.idle * 1000
+        is_known = self._windows.forgotten_at(key) or key in carried.evicted
+        if is_known or (carried.linked_at is not None and carried.linked_at < heard):
+            return False
+        self._windows.past.note(key, top, mark.opened, heard)
+        return True
 
     def is_settling(self, carried: TopicWindow, now: Time) -> bool:
         """Whether this node was linked in the topic only just now, or is still to be."""

@@ -47,6 +47,7 @@ from omen.protocol.messages.publications import (
     RetransmissionRequest,
     StreamKey,
     make_publication,
+    read_key,
     stream_key,
 )
 from omen.protocol.status import DisseminationStatus, StreamName, StreamStatus
@@ -191,19 +192,20 @@ class Dissemination:
             waits=max((now - stream.holes[0].since for stream in waiting), default=0),
         )
 
-    def streams(self, now: Time) -> dict[StreamName, StreamStatus]:
-        """How far each stream is that neighbours compare."""
-        oldest = now - self._settings.window_age
-        return {
+    def streams(self, now: Time, past: bool = False) -> dict[StreamName, StreamStatus]:
+        """How far each stream is that neighbours compare. `past`: and those of publishers silent for long."""
+        found = {
             (stream.carried.topic, stream.publisher, stream.incarnation): StreamStatus(
                 max(stream.last, stream.silent_until),
                 stream.known_to,
                 now - stream.holes[0].since if stream.holes else 0,
-                stream.heard > oldest,
             )
             for stream in self._streams.values()
             if stream.is_determined
         }
+        for former in (former for topic in self.topics for former in self._windows.past.of(topic)) if past else ():
+            found[read_key(former.key)] = StreamStatus(former.last, former.last, 0)
+        return found
 
     def refresh(
         self,
@@ -418,7 +420,10 @@ class Dissemination:
         if carried is None or key == stream_key(carried.topic, self._me.id, self._me.incarnation):
             return None
         opening, forgotten = publication.is_opening, self._windows.forgotten_at(key)
-        if forgotten and forgotten < sequence:
+        if sequence <= forgotten:
+            self.duplicates += 1
+            return None
+        if forgotten:
             return self._windows.open_stream(carried, key, forgotten, sequence if opening else forgotten + 1, now)
         known = opening or key in carried.evicted
         # Where the run begins is not known yet: others must not take it to begin here, and pass over what is before.

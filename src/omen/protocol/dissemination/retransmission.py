@@ -403,8 +403,9 @@ class Retransmission:
             stream = carried.streams.get(stream_key(topic, publisher, incarnation))
             if stream is None or not stream.is_settled:
                 if message.number and stream is None:
-                    mark = StreamMark(publisher, incarnation, 0, 0, 0, -1, UNKNOWN, 0)
-                    marks.setdefault(topic, []).append(mark)
+                    former = self._windows.past.get(stream_key(topic, publisher, incarnation))
+                    nothing = StreamMark(publisher, incarnation, 0, 0, 0, -1, UNKNOWN, 0)
+                    marks.setdefault(topic, []).append(former.mark(-1, now) if former is not None else nothing)
                 continue
             if sender not in self._slow and now - stream.heard < self._settings.window_age:
                 recent, end = stream.recent, min(last or stream.known_to, stream.known_to)

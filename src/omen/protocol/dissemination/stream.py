@@ -78,9 +78,10 @@ class Stream:
     Everything up to `last` is settled: delivered, passed over or told as a gap; of that, `first` to `last` is kept.
     `recent` holds all that is kept, what came ahead of a hole included; `top` is the highest sequence known of, and
     `holes` what up to there has not come. Nothing up to `silent_until` is delivered: it was there before this node
-    wanted the topic. `unheld_bytes`: what is kept of a stream of this node's own and was not acknowledged.
-    `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so the next
-    in sequence can go straight through; `top` is then behind, for nobody looks at it.
+    wanted the topic. `heard`: when its newest publication was new; `noted_at`: when a neighbour last told of one that
+    was not known here, however old. `unheld_bytes`: what is kept of a stream of this node's own and was not
+    acknowledged. `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so the next in
+    sequence can go straight through; `top` is then behind, for nobody looks at it.
     """
 
     __slots__ = (
@@ -103,6 +104,7 @@ class Stream:
         "lazy_told_at",
         "marked_last",
         "marked_time",
+        "noted_at",
         "opened",
         "opened_at",
         "parent",
@@ -138,6 +140,7 @@ class Stream:
         self.recent: dict[int, Publication] = {}
         self.plain = True
         self.heard = now
+        self.noted_at: Time = NEVER
         self.parent: NodeId = NOBODY
         self.held = 0
         self.unheld_bytes = 0

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Set
 
 from omen.protocol.config import Dissemination
 from omen.protocol.context import Outbox
+from omen.protocol.dissemination.past import Past
 from omen.protocol.dissemination.stream import FAR, NEVER, Stream, make_delivery
-from omen.protocol.events import MILLISECOND, Gap, NodeId, Time, Timer, Topic, WindowCut
+from omen.protocol.events import MILLISECOND, SECOND, Gap, NodeId, Time, Timer, Topic, WindowCut
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Publication, StreamKey
 
@@ -25,8 +26,8 @@ ROUND_TRIPS = 4
 SHORTEST_DELAY = 50 * MILLISECOND
 TOPICS_AT_MOST = 1 << 16
 """Topics on which a node goes on counting: a number used twice would be taken for a duplicate."""
-FORGOTTEN_AT_MOST = 1 << 16
-"""Streams whose publisher fell silent: how far they were stays known, so that what was missed meanwhile is told."""
+LAGGING = 240 * SECOND
+"""So long a silent publisher is told of, at least, where some neighbour has not said that it is as far."""
 
 
 class AnnounceTimer(Timer, frozen=True):
@@ -281,7 +282,7 @@ class Windows:
     `missing`: the streams with a hole. `changed`: those in which some neighbour may not be as far as this node, or not
     know how far it is. `waiting`: the topics in which this node is still to be linked. `evictions`: how often a stream
     made way for another, because its topic had too many. `gaps`: told; `late`: publications that came after their gap.
-    `unheld_bytes`: of all streams of this node's own.
+    `unheld_bytes`: of all streams of this node's own. `past`: the streams of publishers silent for long.
     """
 
     def __init__(self, settings: Dissemination, out: Outbox) -> None:
@@ -298,7 +299,7 @@ class Windows:
         self.gaps = 0
         self.late = 0
         self.unheld_bytes = 0
-        self._forgotten: dict[StreamKey, int] = {}
+        self.past = Past()
         self._retired: dict[StreamKey, tuple[int, Time]] = {}
         self._is_sweeping = False
 
@@ -312,7 +313,8 @@ class Windows:
 
     def forgotten_at(self, key: StreamKey) -> int:
         """How far this stream was when its publisher had been silent for long; 0: not known."""
-        return self._forgotten.get(key, 0)
+        former = self.past.get(key)
+        return former.last if former is not None else 0
 
     def open_stream(self, carried: TopicWindow, key: StreamKey, last: int, opened: int, heard: Time) -> Stream:
         """A publisher to keep track of, from `last` on; one that had to make way goes on where it was."""
@@ -320,7 +322,7 @@ class Windows:
         if stream is None:
             stream = Stream(carried, key, last, opened, heard)
             stream.silent_until = self.settled_before(key)
-        self._forgotten.pop(key, None)
+        self.past.forget(key)
         if len(carried.streams) >= self._settings.streams:
             self.evictions += 1
             evicted = carried.evict(self.missing.keys())
@@ -455,14 +457,15 @@ class Windows:
         oldest = now - self._settings.memory
         for carried in self.topics.values():
             carried.expire(now)
-            carried.evicted = {key: stream for key, stream in carried.evicted.items() if stream.heard > oldest}
-        for stream in [stream for stream in self.streams.values() if stream.heard <= oldest and not stream.holes]:
-            del self.streams[stream.key], stream.carried.streams[stream.key]
-            self.backfilling.pop(stream, None)
-            if not stream.is_own:
-                self._forgotten[stream.key] = stream.last
-        while len(self._forgotten) > FORGOTTEN_AT_MOST:
-            del self._forgotten[next(iter(self._forgotten))]
+            for stream in [stream for stream in carried.evicted.values() if stream.heard <= oldest]:
+                del carried.evicted[stream.key]
+                self.past.note_stream(stream)
+        lagging = min(oldest, now - LAGGING)
+        for stream in list(self.streams.values()):
+            if max(stream.heard, stream.noted_at) <= (lagging if stream.is_dirty else oldest) and not stream.holes:
+                del self.streams[stream.key], stream.carried.streams[stream.key]
+                self.backfilling.pop(stream, None)
+                self.past.note_stream(stream)
         self._retired = {key: entry for key, entry in self._retired.items() if entry[1] > oldest}
         self._is_sweeping = bool(self.streams or self._retired)
         self.set_sweep_timer()
