@@ -13,6 +13,10 @@ class InvalidTable(InvalidInput):
     """A table cannot be read as asked: says which file, where possible which row, and what would be right."""
 
 
+class MissingColumn(InvalidTable):
+    """A table has no column of the name that was asked for."""
+
+
 class CannotWrite(OmenError):
     """The output cannot be written where it was asked for."""
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
-from omen.cli.output import print_facts, print_json, print_table, say
+from omen.cli.output import print_facts, print_json, print_table, say, shown
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.errors import InvalidInput
@@ -110,7 +110,10 @@ def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:
         ("maximum degree", result["max_degree"]),
     ]
     if "mean_diameter" in result:
-        facts += [("mean diameter", result["mean_diameter"]), ("maximum diameter", result["max_diameter"])]
+        facts += [
+            ("mean diameter", f"{shown(result['mean_diameter'])} (of topics with two subscribers or more)"),
+            ("maximum diameter", result["max_diameter"]),
+        ]
     print_facts(facts)
     if not verdict.failing:
         return

@@ -81,15 +81,17 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
 
 def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
     from omen.systems.designing import design_timed
-    from omen.tables import read_workload, write_overlay
+    from omen.tables import read_workload, require_table_name, write_overlay
 
+    if arguments.out:
+        require_table_name(arguments.out)
     with working("reading"):
         interests = read_workload(arguments.workload).interests
     with working(f"designing with {algorithm.name}"):
         designed = design_timed(algorithm, interests, options)
     if arguments.out:
         with working("writing"):
-            write_overlay(arguments.out, designed.overlay)
+            write_overlay(arguments.out, designed.overlay, designed.record())
     with working("checking"):
         summary = designed.summary()
     return summary | {"out": arguments.out}

@@ -13,6 +13,7 @@ from omen.cli import (
     churn,
     cluster,
     compile,
+    completion,
     demo,
     design,
     export,
@@ -49,6 +50,13 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("allow_abbrev", False)
         super().__init__(**options)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse what is not known here, not at the top: the error then names the command whose help to read."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} ({self.prog} --help shows what it takes)\n")
 
@@ -84,6 +92,7 @@ def make_parser() -> Parser:
         status,
         keys,
         compile,
+        completion,
     )
     for module in modules:
         module.add_parser(commands)

@@ -12,6 +12,7 @@ from omen.cli.progress import working
 from omen.cli.system_options import add_system_options, chosen_system
 from omen.errors import InvalidInput
 from omen.maintain import MAINTAINERS
+from omen.maintain.options import K
 
 if TYPE_CHECKING:
     from omen.systems.repair import Repaired
@@ -20,6 +21,8 @@ EPILOG = """\
 example:
   omen mend --workload w --overlay o.parquet --leave 17 --leave 23
   omen mend --workload w --overlay o.parquet --join 4711 --topics new.csv --apply --out w2
+
+Without --k a repair keeps the connectivity that the overlay was designed for, where its file says so (Parquet does).
 
 All nodes of the workload count as present, but for those that join. What is named happens together. Make the new
 links before you drop others.
@@ -65,22 +68,43 @@ def mend(arguments: argparse.Namespace) -> int:
         interests = workload.interests
         overlay = read_overlay(arguments.overlay, interests)
         topics = read_topic_lists(arguments.topics, interests) if arguments.topics else {}
+    if arguments.option_k is None and "k" in options:
+        options["k"] = _recorded_connectivity(arguments.overlay)
+    k = int(options.get("k") or 1)
     nodes = {
         action: [as_label(text, interests.nodes) for text in getattr(arguments, action)]
         for action in ("leave", "join", "resubscribe")
     }
     with working(f"repairing with {kind.name}"):
         repaired = repair_once(interests, overlay, Batch(**nodes, topics=topics), kind.name, **options)
-    connected = check_overlay(repaired.interests, repaired.overlay, k=int(options.get("k") or 1)).holds
+    connected = check_overlay(repaired.interests, repaired.overlay, k=k).holds
     if arguments.apply:
         info = {"made": "mend", "system": kind.name, "options": told_as_json(options), **nodes}
-        write_repaired(arguments.out, repaired.interests, repaired.overlay, info | {"workload": origin(workload.info)})
+        info |= {"workload": origin(workload.info)}
+        write_repaired(arguments.out, repaired.interests, repaired.overlay, info, made={"system": kind.name, "k": k})
     if arguments.json:
         print_json(_as_result(repaired, kind.name, options, connected, arguments.out))
     else:
         _print_links(repaired, set(nodes["leave"]))
-        _print_facts(repaired, connected, arguments.out)
+        _print_facts(repaired, k, connected, arguments.out)
     return 0 if connected else 1
+
+
+def _recorded_connectivity(overlay: str) -> int:
+    """The connectivity that an overlay was made with, by its own record; 1 where there is none.
+
+    More than a maintainer can keep becomes what it can.
+    """
+    from omen.tables import read_record
+
+    recorded = read_record(overlay).get("k", 1)
+    made = recorded if isinstance(recorded, int) else 1
+    kept = min(max(made, 1), int(K.maximum))
+    if made > kept:
+        say(f"the overlay was made for k = {made}; a repair keeps k = {kept}: design it anew for more")
+    elif kept > 1:
+        say(f"the overlay was made for k = {kept}, so the repair keeps that (--k 1 does not)")
+    return kept
 
 
 def _as_result(
@@ -115,7 +139,7 @@ def _print_links(repaired: Repaired, leaving: set[Any]) -> None:
         say("no link changes")
 
 
-def _print_facts(repaired: Repaired, connected: bool, out: str | None) -> None:
+def _print_facts(repaired: Repaired, k: int, connected: bool, out: str | None) -> None:
     print()
     print_facts(
         [
@@ -124,7 +148,7 @@ def _print_facts(repaired: Repaired, connected: bool, out: str | None) -> None:
             ("links then", repaired.overlay.link_count),
             ("average degree", repaired.average_degree),
             ("maximum degree", repaired.max_degree),
-            ("topic-connected", connected),
+            ("topic-connected" if k == 1 else f"{k}-topic-connected", connected),
             *([("written to", out)] if out else []),
         ]
     )

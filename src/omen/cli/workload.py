@@ -6,11 +6,14 @@ import argparse
 from typing import Any
 
 from omen.cli.arguments import add_json, at_least
-from omen.cli.output import print_facts, print_json
+from omen.cli.output import print_facts, print_json, say
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.cli.workload_profile import add_profile
 from omen.cli.workload_social import add_social
+
+LOUD_FROM = 0.01
+"""Share of rejected rows from which an import says so in a line of its own."""
 
 EPILOG = """\
 example:
@@ -148,6 +151,7 @@ def import_table(arguments: argparse.Namespace) -> int:
 
     on_spark = wants_spark(arguments.engine, is_large_table(arguments.table))
     result = (_import_on_spark if on_spark else _import_here)(arguments)
+    _warn_of_import(result)
     if arguments.json:
         print_json(result)
         return 0
@@ -157,6 +161,16 @@ def import_table(arguments: argparse.Namespace) -> int:
     facts += [(f"  {reason}", number) for reason, number in result["rejected_by_reason"].items()]
     print_facts([*facts, ("written to", result["out"])])
     return 0
+
+
+def _warn_of_import(result: dict[str, Any]) -> None:
+    """Loud lines for what is likely not what the user wanted."""
+    if result["rejected"] > LOUD_FROM * result["rows"]:
+        share, table = result["rejected"] / result["rows"], f"{result['out']}/rejected"
+        say(f"WARNING: {share:.0%} of the rows were rejected; the table {table} has each with its reason")
+    if any(result["padded"].values()):
+        many = " and ".join(f"{number:,} {kind}" for kind, number in result["padded"].items() if number)
+        say(f"WARNING: {many} have blanks around their names, and count as other names than those without blanks")
 
 
 def _import_on_spark(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -195,4 +209,4 @@ def _import_here(arguments: argparse.Namespace) -> dict[str, Any]:
     with working("writing"):
         write_workload(arguments.out, imported.interests, info, imported.rejected)
     reasons = {"rejected": len(imported.rejected), "rejected_by_reason": imported.reasons}
-    return info | imported.interests.counts() | reasons | {"out": arguments.out}
+    return info | imported.interests.counts() | reasons | {"padded": imported.padded, "out": arguments.out}

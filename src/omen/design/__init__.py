@@ -48,7 +48,14 @@ ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         Algorithm("gm", design_gm, (), 1, "fewest links, greedily; a few nodes carry most of them", _GM),
-        Algorithm("minmax-oda", design_minmax_oda, (), 1, "lowest maximum degree, greedily; more links", _MINMAX),
+        Algorithm(
+            "minmax-oda",
+            design_minmax_oda,
+            (),
+            1,
+            "each link raises the maximum degree as little as it can; more links",
+            _MINMAX,
+        ),
         Algorithm("low-oda", design_low_oda, (_RHO,), 1, "few links and a low maximum degree at once", _LOW_ODA),
         Algorithm("cd-oda", design_cd_oda, (), 1, "topic diameter 2; hubs by number of neighbours", _MINMAX),
         Algorithm("cd-oda-i", design_cd_oda_i, (), 1, "topic diameter 2; hubs by weighted neighbours", _LOW_ODA),

@@ -215,7 +215,7 @@ def require_known_nodes(degrees: DataFrame, where: str) -> None:
 
 def _diameter_totals() -> list[Any]:
     low, high = F.col("diameter_low"), F.col("diameter_high")
-    connected = low >= 0
+    connected = (low >= 0) & (F.col("subscribers") > 1)  # in a topic of one nothing is apart
     return [
         F.avg(F.when(connected, low)).alias("low"),
         F.avg(F.when(connected, high)).alias("high"),

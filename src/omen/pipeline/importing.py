@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
+from omen.pipeline import schemas
 from omen.pipeline.folders import write_workload_folder
 from omen.pipeline.ingest import require_few_rejects
 from omen.pipeline.lines import require_readable
 from omen.pipeline.subscriptions import ingest_adjacency, ingest_subscriptions
+from omen.workloads.importing import PADDED
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def import_workload(
@@ -30,6 +34,7 @@ def import_workload(
         read = ingest_subscriptions(spark, table, node_column, topic_column)
         nodes = read.pairs.select("node").distinct()
     try:
+        padded = _count_padded(read.pairs)
         require_few_rejects(read.counts, max_rejected, table)
         info = {
             "made": "import",
@@ -49,4 +54,13 @@ def import_workload(
     finally:
         read.release()
     reasons = {"rejected": read.counts.rejects, "rejected_by_reason": read.counts.rejected}
-    return info | counts | reasons | {"out": out}
+    return info | counts | reasons | {"padded": padded, "out": out}
+
+
+def _count_padded(pairs: DataFrame) -> dict[str, int]:
+    """How many nodes and topics have blanks around their names, for columns of text."""
+    words = [name for name in ("node", "topic") if pairs.schema[name].dataType == schemas.TEXT]
+    if not words:
+        return {}
+    counts = [F.count_distinct(F.when(F.col(name).rlike(PADDED), F.col(name))).alias(f"{name}s") for name in words]
+    return pairs.agg(*counts).collect()[0].asDict()

@@ -26,6 +26,7 @@ from omen.errors import InvalidInput, MissingDependency
 from omen.pipeline.failures import first_line, spark_failures
 from omen.pipeline.java import prepare_java
 from omen.pipeline.progress import stage_progress
+from omen.pipeline.reaching import require_reachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,6 +118,8 @@ def _start(options: SparkOptions, stack: ExitStack) -> SparkSession:
     if not options.remote and not options.master and "SPARK_REMOTE" in os.environ:
         options = SparkOptions(**{**vars(options), "remote": os.environ["SPARK_REMOTE"]})
     builder = SparkSession.builder.appName("omen")
+    if not under_spark_submit():
+        require_reachable(options.remote or options.master or configured("spark.master") or "")
     if options.remote:
         return _connect(builder.remote(options.remote), options)
     for key, value in _own_settings(options, stack).items():

@@ -32,8 +32,8 @@ class Degrees:
 class Diameters:
     """Hops between the two subscribers of a topic that are farthest apart, within the topic.
 
-    Mean and maximum are taken over the connected topics with at least one subscriber; `topics` counts all with a
-    subscriber, `disconnected` those among them that have no diameter.
+    Mean and maximum are taken over the connected topics with at least two subscribers: in a topic of one nothing is
+    apart. `topics` counts all with at least two, `disconnected` those among them that have no diameter.
     """
 
     mean: float
@@ -90,7 +90,7 @@ def topic_diameters(
 
 def diameter_summary(interests: Interests, diameters: Codes) -> Diameters:
     """Mean and maximum of the result of `topic_diameters`."""
-    held = diameters[np.diff(interests.topic_offsets) > 0]
+    held = diameters[np.diff(interests.topic_offsets) > 1]
     connected = held[held >= 0]
     mean = float(connected.mean()) if connected.size else 0.0
     return Diameters(mean, int(connected.max(initial=0)), int(held.size), int(held.size - connected.size))

@@ -23,6 +23,11 @@ class Designed:
     overlay: Overlay
     seconds: float
 
+    def record(self) -> dict[str, Any]:
+        """What the file of the overlay says of how it was made; `k` is the connectivity to keep."""
+        options = {name: str(value) for name, value in self.options.items()}
+        return {"algorithm": self.algorithm.name, "options": options, "k": self.algorithm.promise(self.options)}
+
     def summary(self) -> dict[str, Any]:
         """What `design --json` prints of it. Asks the judge."""
         degrees = degree_summary(self.overlay)

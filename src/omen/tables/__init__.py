@@ -13,12 +13,14 @@ from warnings import warn
 
 from omen.tables.churn_table import ChurnTable, event_word, read_churn, read_topic_lists, write_churn
 from omen.tables.columns import Column, column_of_words
+from omen.tables.parquet_parts import read_record
 from omen.tables.raw import NOT_TEXT, RejectedRow, read_text
 from omen.tables.reading import Workload, read_accepting, read_interests, read_overlay, read_table, read_workload
 from omen.tables.replacing import replace_file, replace_folder, require_replaceable
 from omen.tables.replay_table import write_repaired, write_replay
 from omen.tables.writing import (
     count_reasons,
+    require_table_name,
     write_overlay,
     write_rejected,
     write_table,
@@ -39,6 +41,7 @@ __all__ = [
     "read_churn",
     "read_interests",
     "read_overlay",
+    "read_record",
     "read_table",
     "read_text",
     "read_topic_lists",
@@ -46,6 +49,7 @@ __all__ = [
     "replace_file",
     "replace_folder",
     "require_replaceable",
+    "require_table_name",
     "write_churn",
     "write_overlay",
     "write_rejected",

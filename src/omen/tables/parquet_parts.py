@@ -14,8 +14,21 @@ import pyarrow.parquet as pq
 
 from omen.errors import InvalidTable
 from omen.tables.arrow_arrays import from_numpy, from_words
-from omen.tables.parts import Part, shown, unreadable
+from omen.tables.parts import Part, locate_table, shown, unreadable
 from omen.tables.raw import ARROW_ERRORS, NOT_TEXT, RawPart, mark_missing, require_columns
+
+RECORD = b"omen"
+"""Under this key of a Parquet file's metadata stands, as JSON, how an overlay was made."""
+
+
+def read_record(path: str | Path) -> dict[str, Any]:
+    """How an overlay was made, as `write_overlay` was told; empty where its file does not say."""
+    try:
+        held = pq.read_metadata(locate_table(Path(path), "overlay")).metadata or {}
+        found = json.loads(held.get(RECORD, b"{}"))
+    except ARROW_ERRORS:
+        return {}  # no Parquet file: CSV, a folder of parts, or one that cannot be read, as its reader will say
+    return found if isinstance(found, dict) else {}
 
 
 def read_parquet(part: Part, columns: Sequence[str]) -> RawPart:

@@ -1,7 +1,7 @@
 """Columns of a table as they stand in its files, with the rows that are bad and why.
 
 A row is counted from 1, in its own file; a header and empty lines are not counted. Values are taken exactly as they
-stand: blanks around them belong to them.
+stand: blanks around them belong to them, and are counted where a table is imported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omen.errors import InvalidTable
+from omen.errors import InvalidTable, MissingColumn
 from omen.tables.arrow_arrays import from_numpy, to_numpy
 from omen.tables.parts import shown, unreadable
 
@@ -120,7 +120,7 @@ def require_columns(path: Path, names: Sequence[str], columns: Sequence[str]) ->
             if any(not name.isprintable() or REPLACED in name for name in names):
                 raise InvalidTable(f"{shown(path)}: is neither Parquet nor a CSV text with a header")
             present = shown(", ".join(names)) or "none"
-            raise InvalidTable(f"{shown(path)}: has no column {column!r}: its columns are {present}")
+            raise MissingColumn(f"{shown(path)}: has no column {column!r}: its columns are {present}")
     return [list(names).index(column) for column in columns]
 
 

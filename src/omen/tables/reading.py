@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from omen.errors import InvalidTable
+from omen.errors import InvalidTable, MissingColumn
 from omen.interests import Interests
 from omen.overlay import Overlay
 from omen.tables.columns import Column, Kind, RawColumn, agree, codes_in, kind_of_labels
@@ -41,7 +41,13 @@ def read_workload(folder: str | Path) -> Workload:
         raise InvalidTable(f"{shown(path)}: a workload folder without the table 'interests'")
     nodes = find_table(inside, "nodes") if inside else None
     info = _read_info(inside / "workload.json") if inside else {}
-    read, duplicates = read_interests(interests, nodes)
+    try:
+        read, duplicates = read_interests(interests, nodes)
+    except MissingColumn as error:
+        if inside:
+            raise
+        hint = "omen workload import --node-column C --topic-column C makes a workload of a table with other columns"
+        raise InvalidTable(f"{error}; {hint}") from None
     return Workload(read, info, duplicates)
 
 

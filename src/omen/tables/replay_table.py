@@ -47,9 +47,15 @@ def write_replay(
     write_workload(folder, interests, info, more={"overlay": overlay_table(overlay), "replay": replay})
 
 
-def write_repaired(folder: str | Path, interests: Interests, overlay: Overlay, info: Mapping[str, Any]) -> None:
-    """A workload folder with the table `overlay` in it."""
-    write_workload(folder, interests, info, more={"overlay": overlay_table(overlay)})
+def write_repaired(
+    folder: str | Path,
+    interests: Interests,
+    overlay: Overlay,
+    info: Mapping[str, Any],
+    made: Mapping[str, Any] | None = None,
+) -> None:
+    """A workload folder with the table `overlay` in it, and in that the record of how it was made."""
+    write_workload(folder, interests, info, more={"overlay": overlay_table(overlay, made)})
 
 
 def _column(name: str, values: npt.NDArray[Any] | Sequence[Any]) -> Any:

@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from omen.errors import InvalidInput
+from omen.errors import CannotWrite, InvalidInput
 from omen.interests import Interests, Labels
 from omen.overlay import Overlay
 from omen.tables.arrow_arrays import from_numpy, from_words
+from omen.tables.parquet_parts import RECORD
+from omen.tables.parts import SUFFIXES, shown
 from omen.tables.raw import RejectedRow
 from omen.tables.replacing import replace_file, replace_folder
 
@@ -25,14 +27,18 @@ _ROWS_IN_GROUP = 1 << 20
 _WORKLOAD_TABLES = ("interests", "nodes", "rejected")
 
 
-def write_overlay(path: str | Path, overlay: Overlay) -> None:
-    """The table `overlay` (u, v), u < v in label order: Parquet, or CSV where the name ends in .csv or .csv.gz."""
-    write_arrow(path, overlay_table(overlay))
+def write_overlay(path: str | Path, overlay: Overlay, made: Mapping[str, Any] | None = None) -> None:
+    """The table `overlay` (u, v), u < v in label order: Parquet, or CSV where the name ends in .csv or .csv.gz.
+
+    `made` is a record of how it was made, as `read_record` reads it. Only Parquet can hold one.
+    """
+    write_arrow(path, overlay_table(overlay, made))
 
 
-def overlay_table(overlay: Overlay) -> Any:
-    """The links as an Arrow table."""
-    return pa.table({"u": _labels_at(overlay.nodes, overlay.u), "v": _labels_at(overlay.nodes, overlay.v)})
+def overlay_table(overlay: Overlay, made: Mapping[str, Any] | None = None) -> Any:
+    """The links as an Arrow table, with the record of how they were made."""
+    table = pa.table({"u": _labels_at(overlay.nodes, overlay.u), "v": _labels_at(overlay.nodes, overlay.v)})
+    return table.replace_schema_metadata({RECORD: json_text(made)}) if made else table
 
 
 def write_workload(
@@ -86,8 +92,16 @@ def write_text(path: str | Path, lines: Iterable[str]) -> None:
 
 def write_arrow(path: str | Path, table: Any) -> None:
     """An Arrow table: Parquet, or CSV where the name ends in .csv or .csv.gz."""
+    require_table_name(path)
     with replace_file(path) as aside:
         _save(aside, table, Path(path).name.lower())
+
+
+def require_table_name(path: str | Path) -> None:
+    """Refuse a name whose ending promises a format that tables are not written in. No ending at all means Parquet."""
+    name = Path(path).name.lower()
+    if Path(name).suffix and not name.endswith(SUFFIXES):
+        raise CannotWrite(f"{shown(path)}: tables are written as {', '.join(SUFFIXES)}: give the name such an ending")
 
 
 def count_reasons(rejected: Iterable[RejectedRow]) -> dict[str, int]:
@@ -131,9 +145,10 @@ def _save(path: Path, table: Any, name: str = ".parquet") -> None:
         with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
             pa_csv.write_csv(table, packed)
     else:
-        pq.write_table(
-            table, path, row_group_size=_ROWS_IN_GROUP, compression="zstd", store_schema=False, version="2.6"
-        )
+        with pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False, version="2.6") as file:
+            file.write_table(table, _ROWS_IN_GROUP)
+            if table.schema.metadata:  # without a stored schema it is left out
+                file.add_key_value_metadata(table.schema.metadata)
 
 
 def _labels_at(labels: Labels, codes: npt.NDArray[Any]) -> Any:

@@ -16,6 +16,10 @@ FORMATS = ("table", "adjacency")
 NO_COUNT = "no count in front"
 WRONG_COUNT = "the count in front is not the number of topics"
 
+PADDED = r"^\s|\s$"
+"""Labels with blanks around them; Java's and Python's (ASCII) expressions agree on it."""
+
+_PADDED = re.compile(PADDED, re.ASCII)
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 _BLANKS = re.compile(r"[ \t,]+")
 _COUNT = re.compile(r"[0-9]{1,18}", re.ASCII)
@@ -29,6 +33,12 @@ class Imported:
     rejected: list[RejectedRow] = field(default_factory=list)
     rows: int = 0  # without header and empty lines
     duplicates: int = 0
+
+    @property
+    def padded(self) -> dict[str, int]:
+        """How many nodes and topics have blanks around their names: likely the same as those without."""
+        labels = {"nodes": self.interests.nodes, "topics": self.interests.topics}
+        return {kind: sum(map(_is_padded, found.tolist())) for kind, found in labels.items() if found.dtype == object}
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -66,6 +76,10 @@ def require_few_rejected(imported: Imported, path: str | Path, most: int | None)
             f"{path}: {rejected} of {imported.rows} rows are bad, more than the {most} of --max-rejected;"
             f" the first is row {first.row} of {first.source_file}: {first.reason}"
         )
+
+
+def _is_padded(label: str) -> bool:
+    return _PADDED.search(label) is not None
 
 
 def _import_table(path: str | Path, node_column: str, topic_column: str) -> Imported:

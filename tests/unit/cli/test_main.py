@@ -218,3 +218,16 @@ def test_progress_is_shown_to_a_terminal_and_to_nobody_else(capsys: pytest.Captu
     assert "waiting: 0 s" in shown
     assert shown.endswith("\r\x1b[K")
     os.close(read)
+
+
+@pytest.mark.parametrize(
+    "words", ["design --rro 3 --workload w", "workload synth --nodes 3 --topics 2 --sizes 1 --sede 2 --out w"]
+)
+def test_an_unknown_option_points_to_the_help_of_its_command(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(words)
+    assert ended.value.code == 2
+    command = " ".join(word for word in words.split()[:2] if word.isalpha())
+    said = capsys.readouterr().err
+    assert said.startswith(f"omen {command}: unrecognized arguments: --")
+    assert f"(omen {command} --help shows what it takes)" in said

@@ -304,3 +304,32 @@ def test_bad_input_ends_mend_with_one_line_and_nothing_written(
     for word in told:
         assert word in printed.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.csv", "topics.csv"]
+
+
+def test_without_k_the_record_of_the_overlay_decides(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overlay = tmp_path / "g.parquet"
+    assert run("design --algorithm gm2 --workload", folder / "w", "--out", overlay) == 0
+    capsys.readouterr()
+    words = ("--workload", folder / "w", "--overlay", overlay, "--leave", 3)
+    assert run("mend", *words, "--apply", "--out", tmp_path / "m") == 0
+    printed = capsys.readouterr()
+    assert "2-topic-connected  yes" in printed.out
+    assert printed.err == "the overlay was made for k = 2, so the repair keeps that (--k 1 does not)\n"
+    assert run("check --k 2 --workload", tmp_path / "m", "--overlay", tmp_path / "m") == 0
+    capsys.readouterr()
+    assert run_json(capsys, "mend", *words)["options"]["k"] == 2
+    assert run_json(capsys, "mend", *words, "--k", 1)["options"]["k"] == 1
+    assert (
+        run_json(capsys, "mend --workload", tmp_path / "m", "--overlay", tmp_path / "m", "--leave", 4)["options"]["k"]
+        == 2
+    )
+
+
+def test_an_overlay_without_a_record_is_repaired_for_k_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    overlay = folder / "bare.csv"
+    assert run("design --algorithm gm2 --workload", folder / "w", "--out", overlay) == 0
+    capsys.readouterr()
+    told = run_json(capsys, "mend --workload", folder / "w", "--overlay", overlay, "--leave", 3)
+    assert told["options"]["k"] == 1

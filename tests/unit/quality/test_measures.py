@@ -61,7 +61,7 @@ def test_small_empty_and_split_topics_have_diameters_0_and_minus_1() -> None:
     interests = Interests.from_codes(nodes, topics, codes[:, 0], codes[:, 1])
     diameters = topic_diameters(interests, Overlay.from_links(range(4), [(0, 1), (1, 2)]))
     assert diameters.tolist() == [0, 0, 1, -1, 2]
-    assert diameter_summary(interests, diameters) == Diameters(mean=1.0, maximum=2, topics=4, disconnected=1)
+    assert diameter_summary(interests, diameters) == Diameters(mean=1.5, maximum=2, topics=3, disconnected=1)
 
 
 def test_without_a_measurable_topic_mean_and_maximum_are_zero() -> None:

@@ -17,6 +17,7 @@ from omen.overlay import Overlay
 from omen.tables import (
     RejectedRow,
     read_overlay,
+    read_record,
     read_table,
     read_workload,
     replace_file,
@@ -228,3 +229,23 @@ def test_the_former_name_of_write_repaired_works_and_warns() -> None:
 
     with pytest.deprecated_call(match="write_repaired"):
         assert tables.write_mended is tables.write_repaired
+
+
+@pytest.mark.parametrize("name", ["o.json", "o.txt", "o.parquet.gz", "o.csv.zip"])
+def test_a_name_that_promises_another_format_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(CannotWrite, match=r"tables are written as \.parquet, \.csv, \.csv\.gz"):
+        write_overlay(tmp_path / name, LINKS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_without_an_ending_becomes_parquet(tmp_path: Path) -> None:
+    write_overlay(tmp_path / "o", LINKS)
+    assert pq.read_table(tmp_path / "o").num_rows == 2
+
+
+def test_parquet_keeps_the_record_of_how_an_overlay_was_made(tmp_path: Path) -> None:
+    for name in ("o.parquet", "o.csv"):
+        write_overlay(tmp_path / name, LINKS, {"algorithm": "gm2", "k": 2})
+        assert read_overlay(tmp_path / name, SMALL).links() == LINKS.links()
+    assert read_record(tmp_path / "o.parquet") == {"algorithm": "gm2", "k": 2}
+    assert read_record(tmp_path / "o.csv") == {}

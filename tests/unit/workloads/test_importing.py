@@ -142,3 +142,11 @@ def test_citeulike_has_the_counts_its_source_states() -> None:
     interests = imported.interests
     assert (interests.node_count, interests.topic_count, interests.subscription_count) == (5_551, 16_980, 204_986)
     assert imported.rejected == []
+
+
+def test_labels_with_blanks_around_them_are_counted(tmp_path: Path) -> None:
+    path = put(tmp_path / "x.csv", 'node,topic\n ann,tea\nann,tea\n"bob\t",coffee \nann of the hill,7\n')
+    imported = import_subscriptions(path)
+    assert imported.interests.node_count == 4
+    assert imported.padded == {"nodes": 2, "topics": 1}
+    assert import_subscriptions(put(tmp_path / "n.csv", "node,topic\n1,2\n")).padded == {}
