@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from omen.sim.running import run_scenario
-from omen.sim.scenario import read_scenario
+from omen.sim.scenario import EventSpec, NodeSpec, read_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 HOLES = {
@@ -82,5 +83,36 @@ def test_a_newcomer_is_linked_to_a_node_that_was_silent_for_a_moment(seed: int) 
 def test_a_leaving_that_was_lost_leaves_no_link_that_one_end_has(seed: int) -> None:
     """World 900886."""
     outcome = run_scenario(read_scenario(SCENARIOS / "leaving-that-was-lost.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_walk_over_lossy_links_is_led_to_its_end(seed: int) -> None:
+    """Worlds 2001804 and 3002732."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "walk-over-lossy-links.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_node_that_stood_still_rejoins_if_a_newcomer_was_linked_without_it(seed: int) -> None:
+    """World 2002036."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "joined-while-one-stood-still.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "came", [EventSpec(at=2.5, join="x9", topics=("t",)), EventSpec(at=2.5, resubscribe="n0", topics=("t", "v"))]
+)
+def test_so_do_several_whose_loss_was_handled_before_it_came(came: EventSpec, seed: int) -> None:
+    """n6 and n7 are linked to each other, so that neither has lost a link when they go on."""
+    still = [EventSpec(at=0.1, pause=node) for node in ("n6", "n7")]
+    still += [EventSpec(at=4.9, resume=node) for node in ("n6", "n7")]
+    alone = read_scenario(SCENARIOS / "joined-while-one-stood-still.toml")
+    nodes = {name: NodeSpec(("v",)) for name in ("n0", "n1", "n2")} | {name: NodeSpec(("t",)) for name in ("n6", "n7")}
+    outcome = run_scenario(msgspec.structs.replace(alone, nodes=nodes, events=(*still, came)), seed)
     assert outcome.complaints() == []
     assert outcome.settled

@@ -425,10 +425,14 @@ class OmenNode(ShownNode):
             self._peer_losses.hear_of_incarnation(sender, message.incarnation)
 
     def _on_failure_notice(self, sender: NodeId, message: messages.FailureNotice) -> None:
-        """A peer has declared this node failed. If that has cost it a link, it rejoins; else it refutes."""
+        """A peer has declared this node failed. If that has cost it a link, it rejoins; else it refutes.
+
+        One that stood still rejoins as well: nodes may have been linked meanwhile as if it were not there.
+        """
         link = self._parts.links.links.get(sender)
         given_up = link is not None and link.ref.incarnation == message.me.incarnation
-        if message.incarnation == self.ref.incarnation and (message.final or given_up):
+        out_of_account = self.config.detector and self._parts.failure_detector.has_stood_still()
+        if message.incarnation == self.ref.incarnation and (message.final or given_up or out_of_account):
             self._renew(message.incarnation)
             return
         self._out.send(message.me, messages.Refutation(self.ref))

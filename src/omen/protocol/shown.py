@@ -112,6 +112,10 @@ class ShownNode:
         """What this node has asked its successor for, and is not yet handled."""
         return self._parts.requests.open
 
+    def has_declared_failed(self, ref: Ref) -> bool:
+        """Whether this incarnation of a peer has ended, as far as this node knows."""
+        return self._parts.peer_table.is_declared_failed(ref)
+
     @property
     def loss_reports(self) -> Collection[EventId]:
         """The losses this node still reports."""

@@ -251,7 +251,7 @@ class Monitors(Watch):
         elif isinstance(heard, Rejoined):
             self._note_rejoin(node, heard.incarnation)
         elif isinstance(heard, PeerDeclaredFailed):
-            self._note_loss(heard.peer)
+            self._note_loss(heard.peer, node)
 
     def _note_request_handled(self, node: NodeId, event: EventId) -> None:
         """What a node has asked for is done: it leaves now, or has given its topics up."""
@@ -278,13 +278,13 @@ class Monitors(Watch):
         self._expect(EventId(node, incarnation, EventKind.JOIN))
         self._promise.note_newcomer(node, incarnation)
 
-    def _note_loss(self, ref: Ref) -> None:
+    def _note_loss(self, ref: Ref, by: NodeId) -> None:
         """A live node is declared failed: that costs it links, for a while."""
         place = self.world.places.get(ref.id)
         if place is not None and place.alive and place.incarnation == ref.incarnation:
             self.false_losses += 1
             self._note_consequence()
-            self._promise.note_end(ref.id, ref.incarnation)
+            self._promise.note_declared(ref.id, ref.incarnation, by)
 
     def _note_handled(self, events: Iterable[EventId]) -> None:
         for event in events:

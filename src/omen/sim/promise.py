@@ -41,6 +41,7 @@ class Promise:
         self._heard: dict[Incarnation, set[NodeId]] = {}
         self._handled: set[EventId] = set()
         self._newcomers: set[Incarnation] = set()
+        self._declared: dict[Incarnation, set[NodeId]] = {}
 
     def note_newcomer(self, node: NodeId, incarnation: int) -> None:
         self._newcomers.add((node, incarnation))
@@ -58,6 +59,11 @@ class Promise:
             link = far.links().get(node)
             if link is not None and link.is_up and link.ref.incarnation == incarnation:
                 lost_node.neighbours.add((other, far.ref.incarnation))
+
+    def note_declared(self, node: NodeId, incarnation: int, by: NodeId) -> None:
+        """A node that is there was declared failed: as long as it is, it makes no piece of its own, for it rejoins."""
+        self.note_end(node, incarnation)
+        self._declared.setdefault((node, incarnation), set()).add(by)
 
     def note_handled(self, events: Iterable[EventId], heard: Iterable[NodeId]) -> None:
         """A coordinator says so; `heard`: the former neighbours that answered."""
@@ -96,7 +102,12 @@ class Promise:
                     shared = lost_node.topics & self._lost[far].topics if far in self._lost else frozenset()
                 for topic in shared:
                     _unite(parents, (topic, one), (topic, far))
-        return self._more_than_one(here, parents)
+        return self._more_than_one({one: core for one, core in here.items() if not self._is_out(one, core)}, parents)
+
+    def _is_out(self, one: Incarnation, core: OmenNode) -> bool:
+        """Whether a node that is there counts as lost with one that has declared it failed."""
+        cores, members = self._population.cores, self._population.members()
+        return any(by in members and cores[by].has_declared_failed(core.ref) for by in self._declared.get(one, ()))
 
     def _more_than_one(self, here: Here, parents: Forest) -> dict[Topic, list[list[NodeId]]]:
         pieces: dict[Topic, dict[Incarnation, list[NodeId]]] = {}

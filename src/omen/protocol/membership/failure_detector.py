@@ -100,6 +100,7 @@ class FailureDetector:
         self._nonce = 0
         self._relayed: dict[int, tuple[Ref, int]] = {}
         self._ticked: Time | None = None
+        self._still_until: Time | None = None
 
     def handlers(self) -> Handlers:
         return {Ping: self.on_ping, IndirectPing: self.on_indirect_ping}
@@ -127,6 +128,7 @@ class FailureDetector:
 
     def start(self) -> None:
         """Begin at a random time of the period, so that heartbeats are spread."""
+        self._ticked = self._clock.now
         self._out.set_timer(HeartbeatTimer(), self._random.randrange(self._config.heartbeat_period))
 
     def watch(self, refs: Mapping[NodeId, Ref], now: Time) -> None:
@@ -205,8 +207,18 @@ class FailureDetector:
         passed = self._clock.now - self._ticked if self._ticked is not None else 0
         if passed > 2 * self._config.heartbeat_period:
             self._out.notify(StoodStill(passed - self._config.heartbeat_period))
+            self._still_until = self._clock.now
             return True
         return False
+
+    def has_stood_still(self) -> bool:
+        """Whether this node itself stood still lately, so that it may have been lost to others without noticing it."""
+        now = self._clock.now
+        if self._ticked is not None and now - self._ticked > 2 * self._config.heartbeat_period:
+            return True
+        return self._still_until is not None and (
+            now - self._still_until <= self.longest_silence() + self.longest_suspicion()
+        )
 
     def _excuse_all(self, now: Time) -> None:
         """This node itself stood still: that it heard nothing says nothing of its peers."""

@@ -204,6 +204,7 @@ class RepairRequest(Message, frozen=True, array_like=True, tag=30):
 class RingWalk(Message, frozen=True, array_like=True, tag=31):
     """Walks the ring in steps of L for subscribers that no nearer node knows; each node met speaks for L
     predecessors. `number`: which walk of its origin, so that none passes a node twice (0: an older node does not say).
+    `led`: the origin takes each step itself, so the node met answers it; an older node passes the walk on.
     """
 
     event: EventId
@@ -213,11 +214,17 @@ class RingWalk(Message, frozen=True, array_like=True, tag=31):
     skip: Places
     hops: Hops = WALK_STEPS_AT_MOST
     number: Number = 0
+    led: bool = False
 
 
 class RingWalkReply(Message, frozen=True, array_like=True, tag=32):
+    """What a walk has found. After one step of a walk that is led: which, the topics left, and where it goes on."""
+
     event: EventId
     descriptors: tuple[Descriptor, ...]
+    number: Number = 0
+    topics: Topics = ()
+    onward: Ref | None = None
 
 
 class Leaving(Message, frozen=True, array_like=True, tag=33):

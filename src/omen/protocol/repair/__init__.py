@@ -9,6 +9,7 @@
     coordinator     Algs. 5 and 6: which events this node handles, in which order, which it stands by for; StandbyTimer
     repair          Alg. 1, step by step: RepairStage WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING.
                     RingWalk, ShadowQuery, RelayedQuery, LinkProposal, LinkedLossQuery; RepairTimer
+    led_walk        a ring walk that its origin leads, where one that was passed on did not come back
     shadow_set      the state of one repair, and the pieces that the greedy engine joins
     join_check      the links a repair counts on, asked for again before it ends
     shadow_member   a member of another node's shadow set. ShadowReply, LinkConfirmed, RingWalkReply

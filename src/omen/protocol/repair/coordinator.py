@@ -118,8 +118,8 @@ class Coordinator:
     def on_shadow_reply(self, _: NodeId, message: ShadowReply) -> None:
         self._conclude(self._repairer.on_reply(message))
 
-    def on_walk_reply(self, _: NodeId, message: RingWalkReply) -> None:
-        self._conclude(self._repairer.on_walk_reply(message))
+    def on_walk_reply(self, sender: NodeId, message: RingWalkReply) -> None:
+        self._conclude(self._repairer.on_walk_reply(sender, message))
 
     def on_linked_loss_reply(self, _: NodeId, message: LinkedLossReply) -> None:
         self._conclude(self._repairer.on_linked_loss_reply(message))

@@ -20,7 +20,8 @@ PENDING_WEIGHT_AT_MOST = 1 << 18
 class PendingEvent(msgspec.Struct):
     """All that is known of an event, whichever node ends up handling it.
 
-    Of a newcomer that was put off: how often, and in which topics it is linked already.
+    Of a newcomer that was put off: how often, in which topics it is linked already, and who might have taken it in but
+    did not answer.
     """
 
     loss: Loss
@@ -30,6 +31,7 @@ class PendingEvent(msgspec.Struct):
     client: Ref | None = None
     put_off: int = 0
     linked: set[Topic] = msgspec.field(default_factory=set)
+    passed_over: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
 
     @property
     def weight(self) -> int:

@@ -24,6 +24,7 @@ from omen.protocol.messages.overlay import (
 )
 from omen.protocol.repair.backups import members_for_join
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
+from omen.protocol.repair.led_walk import LedWalk
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
 
@@ -127,6 +128,9 @@ class Repairer:
             return self._go_on(repair, self._lose_member(repair, node))
         elif repair.stage == CHECKING and node in repair.check.witnesses():
             return self._doubt_silent(repair, [node])
+        elif repair.led is not None and repair.led.at.id == node:
+            repair.led = None
+            return self._walk_again(repair)
         return None
 
     def on_timer(self, timer: RepairTimer) -> Outcome | None:
@@ -170,13 +174,26 @@ class Repairer:
         if silent and pending is not None and pending.put_off < PUT_OFF_AT_MOST:
             pending.put_off += 1
             pending.linked |= repair.topics.difference(repair.uncovered())
+            pending.passed_over |= repair.passed_over
             self.repair = None
             return PutOff(repair.event, pending.put_off)
-        for ref in silent:  # it counts as lost: if it is there, it has to rejoin, and finds the newcomer
-            self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
+        self._renew_passed_over(repair, pending)
         self._enter(FINISHING, repair)
         self.repair = None
         return Finished(repair)
+
+    def _renew_passed_over(self, repair: Repair, pending: PendingEvent | None) -> None:
+        """Who could have taken the newcomer in counts as lost: if it is there, it has to rejoin, and finds it.
+
+        So do those that were declared failed while the join was put off.
+        """
+        missing = set(repair.uncovered())
+        if repair.centre is None or not missing or self._peer_table.is_declared_failed(repair.centre):
+            return
+        earlier = pending.passed_over if pending is not None else {}
+        for node, ref in sorted((earlier | repair.passed_over).items()):
+            if not missing.isdisjoint(self._peer_table.topics_of(node) or missing):
+                self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
 
     def _could_take_in(self, repair: Repair) -> list[Ref]:
         """A newcomer is alone in a topic: the nodes that may have it, did not answer, and are not known to be lost."""
@@ -215,26 +232,47 @@ class Repairer:
         repair.walked = repair.walks >= WALKS_AT_MOST
         skip = tuple(sorted({*repair.gone, *repair.members}))
         self._walked += 1
+        first = self._ring.members[self._ring.get_succs()[-1]]
+        if repair.walks > 1:
+            repair.led = LedWalk(self._walked, first, tuple(missing), skip, WALK_STEPS_AT_MOST)
+            self._take_step(repair, repair.led)
+            return
         walk = RingWalk(repair.event, self._peer_table.ref, tuple(missing), (), skip, WALK_STEPS_AT_MOST, self._walked)
-        self._out.send(self._ring.members[self._ring.get_succs()[-1]], walk)
-        patience = self._config.answer_timeout * 20 * repair.walks
+        self._out.send(first, walk)
+        patience = self._config.answer_timeout * 20
+        self._out.set_timer(RepairTimer(GATHERING, repair.event, repair.attempt), patience)
+
+    def _take_step(self, repair: Repair, led: LedWalk) -> None:
+        self._out.send(led.at, led.step(repair.event, self._peer_table.ref))
+        patience = self._config.answer_timeout << led.repeats
         self._out.set_timer(RepairTimer(GATHERING, repair.event, repair.attempt), patience)
 
     def _walk_again(self, repair: Repair) -> Outcome | None:
-        """The walker did not come back: send another, a few times."""
-        if repair.walked:
+        """A walk did not come back, or a step of one that is led was not answered: try again, a few times."""
+        if repair.led is not None and repair.led.repeat():
+            self._take_step(repair, repair.led)
+        elif repair.walked or not self._ring.successors:
             return self._link(repair)
         else:
             self._start_walk(repair, repair.uncovered())
         return None
 
-    def on_walk_reply(self, message: RingWalkReply) -> Outcome | None:
+    def on_walk_reply(self, sender: NodeId, message: RingWalkReply) -> Outcome | None:
         repair = self.repair
         if repair is None or repair.event != message.event or repair.stage != GATHERING:
             return None
-        if not message.descriptors:
+        led, found = repair.led, message.descriptors
+        if message.number and (led is None or not led.is_answered_by(sender, message)):
+            return None
+        if led is not None:
+            if message.number and led.advance(message):
+                self._take_step(repair, led)
+                return None
+            found = led.found if message.number else led.found + found  # an older node passes a led walk on
+        repair.led = None
+        if not found:
             repair.walked = True
-        for descriptor in message.descriptors:
+        for descriptor in found:
             ref = descriptor.digest.ref
             if (
                 repair.centre is not None

@@ -128,8 +128,11 @@ class ShadowMember:
         self._out.send(asker, LinkConfirmed(event, attempt, other, self._peer_table.me.digest.topics_version))
 
     def on_walk(self, sender: NodeId, message: RingWalk) -> None:
-        """Speak for this node and its predecessors; pass the rest on by L, until the ring is closed."""
-        if self._has_passed(sender, message):
+        """Speak for this node and its predecessors; pass the rest on by L, until the ring is closed.
+
+        A step of a walk that is led may come twice, for its answer may have been lost: it is answered again.
+        """
+        if not message.led and self._has_passed(sender, message):
             return
         missing = list(message.topics)
         found = list(message.found)
@@ -145,7 +148,11 @@ class ShadowMember:
         onward = self._ring.get_succs()[-1] if self._ring.successors else self._peer_table.id
         closed = clockwise(origin, onward) <= clockwise(origin, self._peer_table.id) or onward == origin
         if not missing or closed or not message.hops:
-            self._out.send(message.origin, RingWalkReply(message.event, tuple(found)))
+            self._out.send(message.origin, RingWalkReply(message.event, tuple(found), message.number * message.led))
+        elif message.led:
+            further = self._ring.members[onward]
+            answer = RingWalkReply(message.event, tuple(found), message.number, tuple(missing), further)
+            self._out.send(message.origin, answer)
         else:
             hops = min(message.hops, WALK_STEPS_AT_MOST) - 1
             walk = RingWalk(

@@ -10,6 +10,7 @@ from omen.protocol.events import Engine, NodeId, RepairStage, Topic
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
 from omen.protocol.repair.join_check import JoinCheck, Pair, needed_links
+from omen.protocol.repair.led_walk import LedWalk
 
 
 class Loss(msgspec.Struct):
@@ -31,7 +32,7 @@ class Repair(msgspec.Struct):
     `outer`: answers of nodes around the shadow set, `unheard` those still to answer, `widened` how many hops so far.
     `passed_over`: nodes that could have taken a newcomer in, had they answered. `agreed_by_both`: a link between two
     nodes that were heard counts only if both name it. `planned`: the new links of this round. `check`: what is asked
-    again before it ends; `doubted`: links that were not confirmed then.
+    again before it ends; `doubted`: links that were not confirmed then. `led`: the walk that is led from here.
     """
 
     event: EventId
@@ -50,6 +51,7 @@ class Repair(msgspec.Struct):
     tries: int = 0
     walks: int = 0
     walked: bool = False
+    led: LedWalk | None = None
     gone: set[NodeId] = msgspec.field(default_factory=set)
     passed_over: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
     inquiries: set[NodeId] = msgspec.field(default_factory=set)

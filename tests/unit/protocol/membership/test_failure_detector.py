@@ -200,6 +200,17 @@ def test_a_node_that_stood_still_says_for_how_long() -> None:
     assert isinstance(heard, StoodStill) and 11 * SECOND < heard.period <= 12 * SECOND
 
 
+def test_a_node_knows_for_a_while_that_it_stood_still_also_before_its_first_heartbeat() -> None:
+    driven = Driven(1)
+    assert not driven.detector.has_stood_still()
+    driven.now = driven.context.clock.now = 12 * SECOND
+    assert driven.detector.has_stood_still()
+    driven.pass_time(13 * SECOND, alive=(1,))
+    assert driven.detector.has_stood_still()
+    driven.pass_time(60 * SECOND, alive=(1,))
+    assert not driven.detector.has_stood_still()
+
+
 def test_a_heartbeat_and_its_echo_tell_how_long_a_round_trip_takes() -> None:
     driven = Driven(1)
     assert driven.detector.longest_round_trip([1]) == 0
