@@ -74,6 +74,7 @@ ELSEWHERE = {
     ".venv/bin/python -m tests.network.chaos": ("tests/network/test_end_to_end.py", "takes minutes to half an hour"),
     ".venv/bin/python -m tests.network.cutting": ("tests/network/test_cut_and_heal.py", "takes a minute"),
     ".venv/bin/python -m tests.network.cycles": ("tests/network/test_cycles.py", "takes ten minutes"),
+    ".venv/bin/python -m tests.network.leave_and_crash": ("tests/network/test_leave_and_crash.py", "takes ten minutes"),
     ".venv/bin/python -m tests.network.upgrading": ("tests/network/test_upgrade.py", "takes minutes"),
     ".venv/bin/python -m tests.network.everything": ("tests/network/test_end_to_end.py", "takes an hour"),
     ".venv/bin/python -m tests.network.fuzz": ("tests/simulation/test_hostile.py", "takes an hour"),
