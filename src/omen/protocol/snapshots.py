@@ -7,9 +7,10 @@ memory, except for those that can change, and sets in order.
 
 from __future__ import annotations
 
+import copyreg
 import io
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from hashlib import blake2b
 from typing import Any
@@ -31,12 +32,22 @@ BUILT = ("_parts", "_handlers", "_timers", "_validator", "_engine", "_registry",
 
 
 class _Saver(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:
+    """Writes the number of a part where one is referred to. By type, for asking of every value costs more than writing
+    it.
+    """
+
+    def __init__(self, file: io.BytesIO, numbers: dict[int, int], kinds: Iterable[type]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self._numbers = numbers
+        self.dispatch_table = copyreg.dispatch_table | dict.fromkeys(kinds, self._refer)
 
-    def persistent_id(self, obj: Any) -> Any:
-        return self._numbers.get(id(obj))
+    def _refer(self, part: Any) -> Any:
+        return _part, (self._numbers[id(part)],)
+
+
+def _part(number: int) -> Any:
+    """Stands for a part in what is written; `_Loader` puts the part there."""
+    raise NotImplementedError
 
 
 class _KeyWriter(pickle.Pickler):
@@ -47,6 +58,7 @@ class _KeyWriter(pickle.Pickler):
         self.fast = True
         self._numbers = numbers
         self._met: dict[int, int] = {}
+        self._kept: list[Any] = []  # what is made while writing, so that no other object gets its id meanwhile
 
     def persistent_id(self, obj: Any) -> Any:
         number = self._numbers.get(id(obj))
@@ -59,8 +71,11 @@ class _KeyWriter(pickle.Pickler):
         if changes is None:
             changes = CHANGES[kind] = issubclass(kind, msgspec.Struct) and not kind.__struct_config__.frozen
         if changes:
-            before = self._met.setdefault(id(obj), len(self._met))
-            return ("again", before) if before != len(self._met) - 1 else None
+            before = self._met.get(id(obj))
+            if before is not None:
+                return ("again", before)
+            self._met[id(obj)] = len(self._met)
+            self._kept.append(obj)
         return None
 
 
@@ -69,8 +84,9 @@ class _Loader(pickle.Unpickler):
         super().__init__(file)
         self._parts = parts
 
-    def persistent_load(self, pid: Any) -> Any:
-        return self._parts[pid]
+    def find_class(self, module: str, name: str) -> Any:
+        is_part = name == _part.__name__ and module == __name__
+        return self._parts.__getitem__ if is_part else super().find_class(module, name)
 
 
 class Snapshots:
@@ -83,6 +99,7 @@ class Snapshots:
         self._fixed: list[Any] = []
         self._parts: list[Any] = []
         self._numbers: dict[int, int] = {}
+        self._kinds: set[type] = set()
 
     def take(self) -> tuple[bytes, bytes]:
         """The state, and its key."""
@@ -92,7 +109,7 @@ class Snapshots:
         """The state as it is now."""
         file = io.BytesIO()
         held = self._held()
-        _Saver(file, self._numbers).dump(held)
+        _Saver(file, self._numbers, self._kinds).dump(held)
         return file.getvalue()
 
     def key(self) -> bytes:
@@ -129,6 +146,7 @@ class Snapshots:
         self._built, self._fixed, self._numbers = parts, [], {}
         self._find(self._node)
         self._find(self._randomness)
+        self._kinds = {type(part) for part in self._fixed}
         self._parts = [part for part in self._fixed if not isinstance(part, STAYS) and part is not self._node]
 
     def _find(self, thing: Any) -> None:
