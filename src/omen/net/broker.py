@@ -207,6 +207,8 @@ class Broker(ClusterMember, FormerNames):
             case events.Held(topic, sequence):
                 self._held[topic] = sequence
                 self._news.set()
+            case events.Stored() | events.Fetched() | events.RecordKept() | events.RecordDropped():
+                self.records.hear(output)
             case events.Left():
                 self._has_left = True
                 self._news.set()
@@ -414,5 +416,6 @@ class Broker(ClusterMember, FormerNames):
             if self.driver is not None:
                 await self.driver.stop()
         finally:
+            self.records.close()
             self.inbox.close()
             self._is_released.set()

@@ -34,6 +34,7 @@ from omen.protocol.events import (
     Connect,
     Deliver,
     Disconnect,
+    Fetched,
     Gap,
     Held,
     Input,
@@ -47,6 +48,7 @@ from omen.protocol.events import (
     NodeId,
     Notification,
     Notify,
+    OfRecords,
     Output,
     OwnNameSeen,
     PeerDeclaredFailed,
@@ -55,11 +57,14 @@ from omen.protocol.events import (
     PeerSuspected,
     Publish,
     Received,
+    RecordDropped,
+    RecordKept,
     Rejoined,
     Send,
     SetTimer,
     SplitTopicsLinked,
     StoodStill,
+    Stored,
     SuspicionRefuted,
     Time,
     Timer,
@@ -79,7 +84,7 @@ if TYPE_CHECKING:
 ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
 PUBLICATION = "Publication"
 
-ForApplication = Gap | Held | Notification
+ForApplication = Gap | Held | OfRecords | Notification
 """What a core has to say to the application above it, apart from publications."""
 
 
@@ -230,7 +235,7 @@ class Driver:
             match output:
                 case Multicast() | Deliver():
                     raise AssertionError(output)
-                case Gap() | Held():
+                case Gap() | Held() | Stored() | Fetched() | RecordKept() | RecordDropped():
                     self._tell(output)
                 case Send(to, address, message):
                     self.sender.send(to, address, message, self._asker)

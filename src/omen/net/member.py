@@ -19,6 +19,7 @@ from omen.net.joining import POLL_S, SeedSearch, wait_until_joined
 from omen.net.name_guard import NameGuard
 from omen.net.names import next_incarnation
 from omen.net.observe.logs import Log
+from omen.net.records import Records
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import REVISION, Hello
 from omen.net.seeds import SeedList
@@ -57,6 +58,7 @@ class ClusterMember(ABC):
         self.driver: Driver | None = None
         self.names: dict[int, str] = {}
         self.log = Log(self.name, self.names)
+        self.records = Records(self)
         self.guard = NameGuard(self.name, self.log, self._give_way)
         self.subscribed_keys: set[int] = set()
         self._admission: AdmissionControl | None = None
@@ -146,6 +148,8 @@ class ClusterMember(ABC):
         spec = CoreSpec(Ref(self.node, incarnation, self.address), topics, config.protocol, seed, (), preset)
         self._origin = None
         driver.start(spec, config.record)
+        if kept := self.records.open():
+            driver.feed(events.LoadRecords(kept))
 
     async def _enter(self) -> None:
         """Join through any seed that answers; go on asking them for as long as this node lives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from omen.net.security.access import Access
-from omen.net.security.hello import FIELDS_REVISION, NEARBY_REVISION
+from omen.net.security.hello import FIELDS_REVISION, NEARBY_REVISION, RECORDS_REVISION
 from omen.net.transport.peer import FrameParts
 from omen.net.transport.peers import Peers
 from omen.protocol.events import NodeId
@@ -13,8 +13,12 @@ from omen.protocol.messages import wire
 from omen.protocol.messages.base import Message
 from omen.protocol.messages.overlay import NearbyChanged, NearbyQuery, NearbyReply
 from omen.protocol.messages.publications import FIELDS, Announce, Publication, without_fields
+from omen.protocol.messages.records import RecordAck, RecordOffer, RecordPut, RecordQuery, RecordReply, RecordWant
 
-SINCE: dict[type, int] = dict.fromkeys((NearbyQuery, NearbyReply, NearbyChanged), NEARBY_REVISION)
+SINCE: dict[type, int] = {
+    **dict.fromkeys((NearbyQuery, NearbyReply, NearbyChanged), NEARBY_REVISION),
+    **dict.fromkeys((RecordPut, RecordAck, RecordQuery, RecordReply, RecordOffer, RecordWant), RECORDS_REVISION),
+}
 """Messages that nodes of an older revision do not know."""
 
 

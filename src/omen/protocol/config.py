@@ -134,6 +134,8 @@ class Config:
     """One search for ways round this node per such interval at most."""
     connectivity_recheck: Time = 10 * SECOND
     """After so long a topic is searched again although no change was heard of."""
+    storage_bytes: int = 128 << 20
+    """Memory for stored records; half of it at most for those of one writer."""
     max_links: int = 0
     """With so many links a node takes none that only connectivity 2 asks for. 0: any number."""
     global_view: bool = False

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from omen.protocol.messages.base import EventId, Ref
+from omen.protocol.messages.records import Record
 
 Time = int  # microseconds
 NodeId = int  # a node's place on the identifier ring
@@ -92,6 +93,26 @@ class Replay(msgspec.Struct, frozen=True):
     topic: Topic
 
 
+class Store(msgspec.Struct, frozen=True):
+    """Store records of one place, at the first L nodes after it; `Stored` answers."""
+
+    token: int
+    records: tuple[Record, ...]
+
+
+class Fetch(msgspec.Struct, frozen=True):
+    """Read the records of a place; `Fetched` answers."""
+
+    token: int
+    place: int
+
+
+class LoadRecords(msgspec.Struct, frozen=True):
+    """Records that a disk had kept for this node."""
+
+    records: tuple[Record, ...]
+
+
 class LinkSlow(msgspec.Struct, frozen=True):
     """The driver has no more room for publications to this peer: give it none until `LinkReady`."""
 
@@ -117,7 +138,7 @@ class LinkRoom(msgspec.Struct, frozen=True):
     room: int
 
 
-Command = Subscribe | Depart | Publish | Replay
+Command = Subscribe | Depart | Publish | Replay | Store | Fetch | LoadRecords
 RarerInput = PeerLost | PeerRefused | ContactsFound | NameFree | LinkBroken | LinkSlow | LinkReady | LinkRoom | Command
 Input = Received | TimerFired | RarerInput
 
@@ -348,7 +369,36 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     sequence: int
 
 
-Output = Send | SetTimer | Connect | Disconnect | Notify | Multicast | Deliver | Gap | Held
+class Stored(msgspec.Struct, frozen=True, gc=False):
+    """So many other nodes have what was to be stored; more are not waited for."""
+
+    token: int
+    copies: int
+
+
+class Fetched(msgspec.Struct, frozen=True, gc=False):
+    """The latest records of a place, removed ones apart. `is_sure`: another node has answered, or there is none."""
+
+    token: int
+    records: tuple[Record, ...]
+    is_sure: bool
+
+
+class RecordKept(msgspec.Struct, frozen=True, gc=False):
+    """This node keeps a record now, for a disk. It comes before the answer that says so."""
+
+    record: Record
+
+
+class RecordDropped(msgspec.Struct, frozen=True, gc=False):
+    """This node keeps a record no longer."""
+
+    place: int
+    key: bytes
+
+
+OfRecords = Stored | Fetched | RecordKept | RecordDropped
+Output = Send | SetTimer | Connect | Disconnect | Notify | Multicast | Deliver | Gap | Held | OfRecords
 
 
 class Core(Protocol):

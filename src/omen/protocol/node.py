@@ -55,9 +55,11 @@ from omen.protocol.repair.loss_reports import LossReportLookup
 from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
 from omen.protocol.shown import ShownNode
+from omen.protocol.storage.storage import StorageLookup
+from omen.protocol.storage.store import RecordStore
 from omen.protocol.validation import MessageValidator
 
-AnyLookup = LinkedLossLookup | LossReportLookup | RendezvousLookup | JoinLookup
+AnyLookup = LinkedLossLookup | LossReportLookup | RendezvousLookup | JoinLookup | StorageLookup
 """What a place on the ring is looked up for."""
 
 
@@ -89,6 +91,7 @@ class OmenNode(ShownNode):
         self._lent: set[Topic] = set()
         self._dissemination = Dissemination(ref, config, self._out)
         self._refusals = Refusals(config)
+        self._store = RecordStore(config.storage_bytes)
         self._build(ref, topics, contacts)
 
     def _build(
@@ -108,7 +111,7 @@ class OmenNode(ShownNode):
             else SharedPeerTable(me, config.tombstone_life, tombstones, registry)
         )
         context = NodeContext(table, config, self._out, self._clock, self._random, self._engine)
-        self._parts = parts = build_parts(context, registry, lost_peers or {})
+        self._parts = parts = build_parts(context, registry, lost_peers or {}, self._store)
         self._contacts = tuple(contacts)
         self._offset = 0
         self._paced_at = 0
@@ -182,6 +185,7 @@ class OmenNode(ShownNode):
             self._parts.audit.start()
         self._parts.connectivity.start()
         self._parts.lost_peers.start()
+        self._parts.storage.start()
         if self._contacts:
             self._join(self._contacts, persists=True)
 
@@ -253,6 +257,12 @@ class OmenNode(ShownNode):
             case events.Subscribe(added, dropped):
                 self._lent.difference_update(added)
                 self._parts.requests.resubscribe(added, dropped)
+            case events.Store(token, records):
+                self._parts.storage.write(token, records)
+            case events.Fetch(token, place):
+                self._parts.storage.read(token, place)
+            case events.LoadRecords(records):
+                self._parts.storage.load(records)
             case events.Depart():
                 if self._parts.join_leave.depart():
                     self._leave(handled=True)
@@ -325,6 +335,7 @@ class OmenNode(ShownNode):
         if ring_changed:
             ring.settle()
             links.announce_successors(ring.successor_refs())
+            parts.storage.follow_ring()
             parts.views.follow(ring.get_preds(), parts.coordinator.pinned())
             parts.views.select_view()
             parts.gossip.fetch_predecessors()
@@ -411,6 +422,8 @@ class OmenNode(ShownNode):
                 self._parts.audit.leader_reports.on_located(place, done.successor)
             case JoinLookup():
                 self._parts.join_leave.take_place(done.met)
+            case StorageLookup(nonce):
+                self._parts.storage.on_located(nonce, done.met)
             case unknown:
                 assert_never(unknown)
 

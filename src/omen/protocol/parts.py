@@ -27,6 +27,8 @@ from omen.protocol.repair.loss_reports import LossReports
 from omen.protocol.repair.requests import Requests
 from omen.protocol.repair.shadow_member import ShadowMember
 from omen.protocol.repair.views import Views
+from omen.protocol.storage.storage import Storage
+from omen.protocol.storage.store import RecordStore
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -53,6 +55,7 @@ class Parts(msgspec.Struct, frozen=True):
     incarnations: Incarnations
     audit: Audit
     connectivity: Connectivity
+    storage: Storage
 
     def handlers(self) -> Handlers:
         """The messages that one part alone handles."""
@@ -68,6 +71,7 @@ class Parts(msgspec.Struct, frozen=True):
             **self.link_pruning.handlers(),
             **self.audit.handlers(),
             **self.connectivity.handlers(),
+            **self.storage.handlers(),
         }
 
     def timers(self) -> TimerHandlers:
@@ -83,11 +87,14 @@ class Parts(msgspec.Struct, frozen=True):
             **self.link_pruning.timers(),
             **self.audit.timers(),
             **self.connectivity.timers(),
+            **self.storage.timers(),
         }
 
 
-def build_parts(context: NodeContext, registry: Registry | None, lost_peers: Mapping[NodeId, LostPeer]) -> Parts:
-    """All parts of a new incarnation. `lost_peers`: what the one before remembered."""
+def build_parts(
+    context: NodeContext, registry: Registry | None, lost_peers: Mapping[NodeId, LostPeer], store: RecordStore
+) -> Parts:
+    """All parts of a new incarnation. `lost_peers`: what the one before remembered; `store`: records it kept."""
     ring, links, views = Ring(context), Links(context), Views(context, registry)
     sampling, lookup = PeerSampling(context), RingLookup(context)
     gossip = Gossip(context, ring, views, links, sampling)
@@ -120,4 +127,5 @@ def build_parts(context: NodeContext, registry: Registry | None, lost_peers: Map
         incarnations=incarnations,
         audit=Audit(context, ring, links, lookup),
         connectivity=Connectivity(context, links, requests, pruning),
+        storage=Storage(context, ring, lookup, store),
     )

@@ -130,6 +130,14 @@ class DisseminationStatus(msgspec.Struct, frozen=True):
     waits: int
 
 
+class StorageStatus(msgspec.Struct, frozen=True):
+    """Stored records that this node keeps. `refused`: those that it had no room for."""
+
+    records: int
+    bytes: int
+    refused: int
+
+
 class OwnStatus(msgspec.Struct, frozen=True):
     """What the node itself adds to the state of its parts."""
 
@@ -162,6 +170,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
     led_topics: frozenset[Topic]
     labels: Mapping[Topic, Label]
     dissemination: DisseminationStatus
+    storage: StorageStatus
 
     @property
     def config(self) -> Config:
@@ -272,7 +281,7 @@ def backup_sets_status(parts: Parts) -> dict[NodeId, BackupSetStatus]:
 
 def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus) -> NodeStatus:
     """A node as it is now."""
-    requests = parts.requests
+    requests, store = parts.requests, parts.storage.store
     return NodeStatus(
         own=own,
         me=parts.peer_table.me,
@@ -288,4 +297,5 @@ def take_status(parts: Parts, own: OwnStatus, dissemination: DisseminationStatus
         led_topics=frozenset(parts.audit.labels.led()),
         labels=dict(parts.audit.labels.labels),
         dissemination=dissemination,
+        storage=StorageStatus(len(store), store.bytes, store.refused),
     )

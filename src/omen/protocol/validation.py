@@ -53,6 +53,7 @@ from omen.protocol.messages.overlay import (
     Status,
     decode,
 )
+from omen.protocol.messages.records import RecordAck, RecordOffer, RecordPut, RecordQuery, RecordReply, RecordWant
 from omen.protocol.repair.coordinator import Coordinator
 from omen.protocol.repair.event_queue import PENDING_WEIGHT_AT_MOST
 
@@ -90,6 +91,12 @@ SPEAKERS: dict[type, Callable[[Any], Ref]] = {
     NearbyQuery: lambda message: message.asker,
     NearbyReply: lambda message: message.me,
     NearbyChanged: lambda message: message.me,
+    RecordPut: lambda message: message.me,
+    RecordAck: lambda message: message.me,
+    RecordQuery: lambda message: message.asker,
+    RecordReply: lambda message: message.me,
+    RecordOffer: lambda message: message.me,
+    RecordWant: lambda message: message.me,
     Ping: lambda message: message.asker,
     IndirectPing: lambda message: message.asker,
 }

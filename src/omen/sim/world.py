@@ -15,6 +15,7 @@ from omen.protocol.events import (
     Core,
     Deliver,
     Disconnect,
+    Fetched,
     Gap,
     Held,
     Input,
@@ -24,13 +25,17 @@ from omen.protocol.events import (
     NodeId,
     Notification,
     Notify,
+    OfRecords,
     Output,
     PeerLost,
     PeerRefused,
     Received,
+    RecordDropped,
+    RecordKept,
     Rejoined,
     Send,
     SetTimer,
+    Stored,
     Time,
     Timer,
     TimerFired,
@@ -109,9 +114,9 @@ class Place:
     held: list[Input] = field(default_factory=list)
 
 
-Heard = Notification | Deliver | Gap | Held
+Heard = Notification | Deliver | Gap | Held | OfRecords
 """What a core says to the world around it."""
-RarerOutput = Connect | Disconnect | Notify | Multicast | Deliver | Gap | Held
+RarerOutput = Connect | Disconnect | Notify | Multicast | Deliver | Gap | Held | OfRecords
 """All outputs but messages to one peer, and timers."""
 Listener = Callable[[NodeId, Heard, Time], None]
 Tracer = Callable[[Time, NodeId, object], None]
@@ -319,7 +324,7 @@ class World:
                 place.connected.discard(peer)
             case Notify(notification):
                 self._pass_on(node, place, notification)
-            case Deliver() | Gap() | Held():
+            case Deliver() | Gap() | Held() | Stored() | Fetched() | RecordKept() | RecordDropped():
                 self._pass_on(node, place, output)
             case _:
                 assert_never(output)

@@ -15,7 +15,7 @@ from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, RepairFinished, RequestHandled, Time
 from omen.protocol.messages.base import EventKind
-from omen.protocol.messages.overlay import AUDIT, CONNECTIVITY, FAILURE_DETECTION, EventId
+from omen.protocol.messages.overlay import AUDIT, CONNECTIVITY, FAILURE_DETECTION, STORAGE, EventId
 from omen.sim.latency import uniform
 from omen.sim.population import Population
 from omen.sim.world import Heard, Network, World
@@ -27,6 +27,7 @@ NOT_COUNTED = (
     *FAILURE_DETECTION,
     *AUDIT,
     *CONNECTIVITY,
+    *STORAGE,
 )  # failure detection and audit, which are counted apart (omen 6.8)
 PATIENCE = 120 * SECOND
 WARM_UP_ROUNDS = 25

@@ -11,7 +11,7 @@ from network.brokers import config, go, until
 from omen.net.broker import Broker
 from omen.net.sending import SINCE, frame
 from omen.net.transport.connection import Connection
-from omen.protocol.messages.overlay import NearbyChanged, NearbyQuery, NearbyReply, Ref
+from omen.protocol.messages.overlay import STORAGE, NearbyChanged, NearbyQuery, NearbyReply, Ref
 
 
 def test_searches_for_ways_round_a_node_are_not_sent_to_a_node_of_an_older_revision(
@@ -40,4 +40,5 @@ def test_searches_for_ways_round_a_node_are_not_sent_to_a_node_of_an_older_revis
             monkeypatch.undo()
 
     go(run())
-    assert SINCE.keys() == {NearbyQuery, NearbyReply, NearbyChanged}
+    assert {kind for kind, since in SINCE.items() if since == 3} == {NearbyQuery, NearbyReply, NearbyChanged}
+    assert {kind.__name__ for kind, since in SINCE.items() if since == 4} == set(STORAGE)

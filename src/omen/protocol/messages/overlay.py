@@ -24,6 +24,7 @@ from omen.protocol.messages.base import (
     Refs,
     Topics,
 )
+from omen.protocol.messages.records import RecordAck, RecordOffer, RecordPut, RecordQuery, RecordReply, RecordWant
 
 __all__ = ["Descriptor", "Digest", "EventId", "Message", "Ref"]
 
@@ -481,11 +482,18 @@ AnyMessage = (
     | NearbyQuery
     | NearbyReply
     | NearbyChanged
+    | RecordPut
+    | RecordAck
+    | RecordQuery
+    | RecordReply
+    | RecordOffer
+    | RecordWant
 )
 
 FAILURE_DETECTION = ("Ping", "Pong", "Heartbeat", "IndirectPing", "FailureNotice", "Refutation")
 AUDIT = ("LabelDigest", "LabelBuckets", "LabelUpdate", "PieceReport", "PieceReportAck", "PieceQuery", "PieceReply")
 CONNECTIVITY = ("NearbyQuery", "NearbyReply", "NearbyChanged")
+STORAGE = ("RecordPut", "RecordAck", "RecordQuery", "RecordReply", "RecordOffer", "RecordWant")
 """Kinds that are counted apart: those of the failure detector, of the audit, and of searches for ways round a node."""
 
 _encoder = msgspec.msgpack.Encoder()

@@ -13,12 +13,14 @@ from omen.protocol.context import Outbox
 from omen.protocol.events import (
     ContactsFound,
     Depart,
+    Fetch,
     Input,
     Left,
     LinkBroken,
     LinkReady,
     LinkRoom,
     LinkSlow,
+    LoadRecords,
     NameFree,
     NodeId,
     Output,
@@ -28,6 +30,7 @@ from omen.protocol.events import (
     Randomness,
     Received,
     Replay,
+    Store,
     Subscribe,
     Time,
     Timer,
@@ -259,7 +262,7 @@ class SpiderNode:
                 return self._out.take()
             case Publish() | Replay() | LinkBroken() | LinkSlow() | LinkReady() | LinkRoom():
                 pass  # it makes overlays, and carries no publications
-            case ContactsFound() | NameFree():
+            case ContactsFound() | NameFree() | Store() | Fetch() | LoadRecords():
                 pass  # it has no ring
             case _:
                 assert_never(event)

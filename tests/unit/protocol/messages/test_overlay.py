@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omen.protocol.membership.ring import place_of
-from omen.protocol.messages import base
+from omen.protocol.messages import base, records
 from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.overlay import (
     AnyMessage,
@@ -66,7 +66,7 @@ def strategy_for(kind: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(strategy_for, inner))
     if issubclass(kind, enum.Enum):
         return st.sampled_from(kind)
-    fields = typing.get_type_hints(kind, {**vars(base), **vars(messages)}, include_extras=True)
+    fields = typing.get_type_hints(kind, {**vars(base), **vars(messages), **vars(records)}, include_extras=True)
     return st.builds(kind, **{field: strategy_for(fields[field]) for field in kind.__struct_fields__})
 
 
