@@ -113,8 +113,8 @@ def trace(scenario: Any, seed: int, publishing: bool) -> tuple[int, str]:
 def dump(scenarios: Path, worlds: int, publishing: int) -> None:
     """A line for each scenario and world of the version that is imported."""
     from omen.sim.drawing import draw_beyond, draw_scenario, draw_within
-    from omen.sim.scenario import read_scenario
 
+    read_scenario = first_of("omen.sim.reading", "omen.sim.scenario").read_scenario
     for path in sorted(scenarios.glob("*.toml")):
         print(path.name, *trace(read_scenario(path), 7, False), flush=True)
     draws = {"within": draw_within, "beyond": draw_beyond, "plain": draw_scenario}

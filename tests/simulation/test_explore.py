@@ -13,7 +13,8 @@ from omen.sim.explore import Exploration
 from omen.sim.explore_model import DELAY, Budget, Model, State
 from omen.sim.explore_world import OrderedRun
 from omen.sim.explore_worlds import small_worlds
-from omen.sim.scenario import EventSpec, OrderSpec, Scenario, parse_scenario
+from omen.sim.reading import parse_scenario
+from omen.sim.scenario import EventSpec, OrderSpec, Scenario
 from omen.sim.writing import write_scenario
 
 ONE_CRASH = next(world for world in small_worlds(3, 1) if world.name == "3 nodes: crash n2")

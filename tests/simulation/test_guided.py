@@ -15,8 +15,9 @@ from omen.protocol.messages.overlay import LinkSeen
 from omen.sim.drawing import draw_within
 from omen.sim.guided import Coverage, GuidedSearch, all_combinations
 from omen.sim.guided_changes import CHANGES, change_scenario
+from omen.sim.reading import parse_scenario
 from omen.sim.running import Run
-from omen.sim.scenario import STAGES, parse_scenario
+from omen.sim.scenario import STAGES
 from omen.sim.search import Search
 from omen.sim.writing import write_scenario
 

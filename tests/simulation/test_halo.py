@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from omen.sim.reading import parse_scenario
 from omen.sim.running import Run
-from omen.sim.scenario import parse_scenario
 
 # left and right lose the node between them; they are still connected, through one, two or three others.
 DETOUR = """

@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from omen.sim.reading import read_scenario
 from omen.sim.running import run_scenario
-from omen.sim.scenario import EventSpec, NodeSpec, read_scenario
+from omen.sim.scenario import EventSpec, NodeSpec
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 HOLES = {

@@ -18,8 +18,8 @@ from omen.protocol.repair.links import LinkState
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population
+from omen.sim.reading import parse_scenario
 from omen.sim.running import Run
-from omen.sim.scenario import parse_scenario
 from omen.sim.search import draw_scenario
 from omen.sim.world import Heard, Network, World
 

@@ -13,8 +13,8 @@ from omen.protocol.membership.ring import nearest_after
 from omen.quality import check_overlay
 from omen.sim.latency import uniform
 from omen.sim.population import Population
+from omen.sim.reading import read_scenario
 from omen.sim.running import run_scenario
-from omen.sim.scenario import read_scenario
 from omen.sim.world import Network, World
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -12,8 +12,9 @@ from omen.protocol.config import Config
 from omen.protocol.events import SECOND, Received, RepairFinished
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LossReport
-from omen.sim.monitors import Bounds, Monitors
+from omen.sim.monitors import Monitors
 from omen.sim.population import Population
+from omen.sim.watch import Bounds
 from omen.sim.world import World
 
 NAMES = [f"n{number}" for number in range(8)]

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from omen.sim.reading import read_scenario
 from omen.sim.running import run_scenario
-from omen.sim.scenario import BoundsSpec, ConfigSpec, EventSpec, NetworkSpec, NodeSpec, Scenario, read_scenario
+from omen.sim.scenario import BoundsSpec, ConfigSpec, EventSpec, NetworkSpec, NodeSpec, Scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

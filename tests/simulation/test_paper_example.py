@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from omen.sim.reading import read_scenario
 from omen.sim.running import Run
-from omen.sim.scenario import Scenario, read_scenario
+from omen.sim.scenario import Scenario
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "paper-example.toml"
 SHADOWS = "[v1 v3 v5 v6 v11]"

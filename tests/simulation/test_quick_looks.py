@@ -7,9 +7,10 @@ import pytest
 from omen.protocol.status import NodeStatus
 from omen.quality import check_overlay
 from omen.sim.drawing import draw_within
-from omen.sim.monitors import Bounds, Monitors
+from omen.sim.monitors import Monitors
 from omen.sim.population import Population
 from omen.sim.running import Run
+from omen.sim.watch import Bounds
 
 
 class Compared(Monitors):

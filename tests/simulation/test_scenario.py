@@ -9,8 +9,8 @@ import pytest
 
 from omen.cli.main import main
 from omen.errors import InvalidInput
+from omen.sim.reading import parse_scenario, read_scenario
 from omen.sim.running import Run, run_scenario
-from omen.sim.scenario import parse_scenario, read_scenario
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 SMALL = """

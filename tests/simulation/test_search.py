@@ -10,8 +10,9 @@ import pytest
 
 from omen.cli.main import main
 from omen.sim.drawing import draw_beyond, draw_busy, draw_within
+from omen.sim.reading import parse_scenario
 from omen.sim.running import run_scenario
-from omen.sim.scenario import ConfigSpec, EventSpec, NodeSpec, Scenario, parse_scenario
+from omen.sim.scenario import ConfigSpec, EventSpec, NodeSpec, Scenario
 from omen.sim.search import Search, World, is_split, read_kept, run_world, run_worlds, shrink_world
 from omen.sim.shrinking import shrink
 from omen.sim.writing import write_scenario

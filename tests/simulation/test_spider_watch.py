@@ -16,12 +16,13 @@ from omen.protocol.spidercast.messages import Connect
 from omen.protocol.spidercast.node import SpiderNode
 from omen.protocol.spidercast.task import Task
 from omen.sim.kinds import SPIDERCAST
-from omen.sim.monitors import AGREED, BOUNDED, Bounds
+from omen.sim.reading import parse_scenario
 from omen.sim.running import Run
-from omen.sim.scenario import BoundsSpec, EventSpec, NodeSpec, Scenario, parse_scenario
+from omen.sim.scenario import BoundsSpec, EventSpec, NodeSpec, Scenario
 from omen.sim.search import Search, World, run_world
 from omen.sim.spider_watch import WATCHED, SpiderMonitors, build_spiders
 from omen.sim.spiders import Spiders
+from omen.sim.watch import AGREED, BOUNDED, Bounds
 from omen.sim.world import Network
 from omen.sim.world import World as SimulatedWorld
 

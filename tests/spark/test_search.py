@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from omen.cli.main import main
 from omen.pipeline import search as engine
 from omen.pipeline.session import SparkOptions
-from omen.sim.scenario import parse_scenario
+from omen.sim.reading import parse_scenario
 from omen.sim.search import KILLED, Search, World, run_scenario_once, run_worlds
 
 pytestmark = pytest.mark.spark

@@ -78,8 +78,8 @@ def simulate(arguments: argparse.Namespace) -> int:
     kind, seed = find_kind(arguments.system), arguments.seed or 0
     from omen.sim.explore_world import OrderedRun
     from omen.sim.load import LoadedRun
+    from omen.sim.reading import read_scenario
     from omen.sim.running import Run
-    from omen.sim.scenario import read_scenario
 
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", DeprecationWarning)

@@ -58,7 +58,7 @@ def explore(arguments: argparse.Namespace) -> int:
 
 def _worlds(arguments: argparse.Namespace) -> Iterator[Scenario]:
     from omen.sim.explore_worlds import TOPICS, small_worlds
-    from omen.sim.scenario import read_scenario
+    from omen.sim.reading import read_scenario
 
     without = tuple(arguments.without or ())
     if arguments.scenario is not None:

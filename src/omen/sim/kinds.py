@@ -9,10 +9,11 @@ from typing import Any
 from omen.interests import Label
 from omen.maintain.choosing import choose_links
 from omen.protocol.events import NodeId
-from omen.sim.monitors import Bounds, Monitors
+from omen.sim.monitors import Monitors
 from omen.sim.population import Population
 from omen.sim.scenario import Scenario
 from omen.sim.spider_watch import SpiderMonitors, build_spiders
+from omen.sim.watch import Bounds
 from omen.sim.world import World
 
 

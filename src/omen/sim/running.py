@@ -24,11 +24,12 @@ from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId
 from omen.sim.expectations import Repair, examine
 from omen.sim.kinds import OMEN, Kind
-from omen.sim.monitors import JOINED, Monitors, Violation
+from omen.sim.monitors import Monitors
 from omen.sim.population import Population
 from omen.sim.roles import find_role
 from omen.sim.scenario import COORDINATOR, EventSpec, Expectation, Name, Scenario, drawn_names, to_time
 from omen.sim.trace import TraceWriter
+from omen.sim.watch import JOINED, Violation
 from omen.sim.world import Heard, World, generator_for
 from omen.workloads import generate_interests
 

@@ -26,10 +26,10 @@ from omen.errors import InvalidInput
 from omen.sim.drawing import draw_beyond, draw_busy, draw_refusing, draw_scenario, draw_twofold, draw_within
 from omen.sim.kinds import KINDS
 from omen.sim.load import LoadedRun
-from omen.sim.monitors import CONNECTED, JOINED
 from omen.sim.running import Outcome, Run
 from omen.sim.scenario import BoundsSpec, Scenario
 from omen.sim.shrinking import Shrunk, shrink
+from omen.sim.watch import CONNECTED, JOINED
 
 __all__ = ["draw_scenario"]
 

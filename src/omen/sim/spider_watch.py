@@ -16,9 +16,9 @@ from omen.protocol.messages.overlay import EventId
 from omen.protocol.spidercast.config import SpiderConfig, coverage
 from omen.protocol.spidercast.node import SpiderStatus
 from omen.sim.membership import Membership
-from omen.sim.monitors import AGREED, BOUNDED, CONNECTED, Bounds, Watch, listed
 from omen.sim.scenario import Scenario
 from omen.sim.spiders import Spiders
+from omen.sim.watch import AGREED, BOUNDED, CONNECTED, Bounds, Watch, listed
 from omen.sim.world import Heard, World
 
 WATCHED = SpiderConfig(coverage(3, 1), keep_alive=1, silence=3, quarantine=2 * SECOND)
