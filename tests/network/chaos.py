@@ -99,7 +99,11 @@ class Told:
 
 
 class Chaos:
-    """Runs the processes and does things to them; every choice is drawn from the seed."""
+    """Runs the processes and does things to them; every choice is drawn from the seed. `algorithm`: of the overlay that
+    they begin with.
+    """
+
+    algorithm = "low-oda"
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder = folder
@@ -125,10 +129,12 @@ class Chaos:
         return security_from(self.folder / "keys", NEWCOMERS if fnmatchcase(name, NEWCOMERS) else name)
 
     def start(self) -> None:
+        for part in ("logs", "nodes", "trouble", "recordings"):
+            (self.folder / part).mkdir(parents=True, exist_ok=True)
         preload()
         if self.plan.tls:
             make_cluster_keys(self.folder / "keys", "omen", [*self.interests.nodes.tolist(), NEWCOMERS])
-        overlay = design_overlay(self.interests, "low-oda")
+        overlay = design_overlay(self.interests, self.algorithm)
         configs = [
             self.config(node, tuple(self.topics[topic] for topic in self.interests.topics_of(code).tolist()))
             for code, node in enumerate(self.interests.nodes.tolist())
@@ -254,8 +260,6 @@ class Chaos:
         self.told.stopped_s += seconds
 
     def run(self) -> Verdict:
-        for part in ("logs", "nodes", "trouble", "recordings"):
-            (self.folder / part).mkdir(parents=True, exist_ok=True)
         self.start()
         self.wait_until_repaired()
         self._begun = time.monotonic()
@@ -264,10 +268,7 @@ class Chaos:
                 self._one_round()
             self.finish()
         finally:
-            for process in self.alive.values():
-                os.kill(process.pid, signal.SIGCONT)
-                os.kill(process.pid, signal.SIGQUIT)
-            self.wait_for_end()
+            self.end_all()
         return judge((self.folder / "logs").glob("*.log"))
 
     def _one_round(self) -> None:
@@ -311,6 +312,13 @@ class Chaos:
             time.sleep(1.0)
             if not judge((process.log for process in self.alive.values()), ended=False).lost:
                 return
+
+    def end_all(self) -> None:
+        """Those that are frozen, too."""
+        for process in self.alive.values():
+            os.kill(process.pid, signal.SIGCONT)
+            os.kill(process.pid, signal.SIGQUIT)
+        self.wait_for_end()
 
     def wait_for_end(self, patience_s: float = 30.0) -> None:
         deadline = time.monotonic() + patience_s

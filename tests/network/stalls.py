@@ -21,10 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from omen.net.local.forking import plan_presets, preload
 from omen.net.settings import LIVE, NodeConfig
 from omen.net.state import read_states
-from omen.systems import design_overlay
 
 from .chaos import Chaos, Plan
 from .verdict import judge
@@ -52,6 +50,7 @@ class Stalls(Chaos):
     def __init__(self, folder: Path, plan: Plan, connectivity: int, freeze_s: float) -> None:
         super().__init__(folder, plan)
         self._connectivity = connectivity
+        self.algorithm = ALGORITHMS[connectivity]
         self._freeze_s = freeze_s
         self.losses: list[Loss] = []
 
@@ -59,20 +58,7 @@ class Stalls(Chaos):
         plain = super().config(name, topics)
         return replace(plain, protocol=replace(LIVE, connectivity=self._connectivity))
 
-    def start(self) -> None:
-        preload()
-        overlay = design_overlay(self.interests, ALGORITHMS[self._connectivity])
-        configs = [
-            self.config(node, tuple(self.topics[topic] for topic in self.interests.topics_of(code).tolist()))
-            for code, node in enumerate(self.interests.nodes.tolist())
-        ]
-        origins = plan_presets(overlay, configs)
-        for config, origin in zip(configs, origins, strict=True):
-            self._fork(config, origin, origins)
-
     def go(self) -> None:
-        for part in ("logs", "nodes", "trouble"):
-            (self.folder / part).mkdir(parents=True, exist_ok=True)
         self.start()
         try:
             self.wait_until_repaired()
@@ -81,10 +67,7 @@ class Stalls(Chaos):
                 self._lose_one()
             self.finish()
         finally:
-            for process in self.alive.values():
-                os.kill(process.pid, signal.SIGCONT)
-                os.kill(process.pid, signal.SIGQUIT)
-            self.wait_for_end()
+            self.end_all()
 
     def _lose_one(self) -> None:
         time.sleep(CALM_S)

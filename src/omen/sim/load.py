@@ -239,25 +239,16 @@ class Promise:
 class LoadedRun(Run):
     """A scenario with a load. `tally`: what came of the publications; `promise`: whether it was kept."""
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        seed: int = 0,
-        write: Callable[[str], None] | None = None,
-        everything: bool = False,
-        fingerprint: bool = False,
-        hasty: bool = False,
-    ) -> None:
-        assert scenario.load is not None
-        self.load = scenario.load
-        super().__init__(scenario, seed, write, everything, fingerprint, hasty=hasty)
+    def _prepare(self) -> None:
+        assert self.scenario.load is not None
+        self.load = self.scenario.load
         self.deliveries = LoadedDeliveries(self.population)
         self.promise = Promise(self)
         self.tally = Tally()
         self.gaps_missing = 0
         self.blocked: Time = 0
         self._blocked_for: Time = 0
-        self._draw = generator_for(seed, "load")
+        self._draw = generator_for(self.outcome.seed, "load")
         self._due = 0.0
         self._is_publishing = True
         self.world.listeners.append(self._hear_gap)

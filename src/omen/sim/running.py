@@ -98,6 +98,10 @@ class Run:
         self._shadows: dict[EventId, tuple[NodeId, ...]] = {}
         self._triggers: list[EventSpec] = []
         self._left = 0
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """For runs that add to this one: everything is made, and nothing has begun."""
 
     def _make_world(self, scenario: Scenario, places: dict[Name, NodeId]) -> World:
         return World(self.outcome.seed, scenario.network_model(places), self._writer)
