@@ -8,7 +8,7 @@ import pytest
 
 from omen.cli.main import main
 from omen.sim.load import LoadedRun
-from omen.sim.scenario import read_scenario
+from omen.sim.reading import read_scenario
 from omen.sim.search import Search, run_world
 from omen.sim.shrinking import shrink
 from omen.sim.writing import write_scenario

@@ -40,7 +40,6 @@ from omen.protocol.membership.refusals import Refusals
 from omen.protocol.membership.ring_lookup import LookupDone, LookupTimer
 from omen.protocol.messages import overlay as messages
 from omen.protocol.messages.base import (
-    FORWARDS_AT_MOST,
     INCARNATION_AT_MOST,
     Descriptor,
     Digest,
@@ -525,17 +524,7 @@ class OmenNode(ShownNode):
         self._parts.links.on_ok(sender, message)
 
     def _on_repair_request(self, sender: NodeId, message: messages.RepairRequest) -> None:
-        """Only the nearest successor handles it; a node that knows a nearer one passes it on."""
         self._act_on(self._parts.gossip.learn((message.descriptor,), sender))
-        nearest = self._parts.ring.nearest_successor_of(message.event.node)
-        if nearest != self._parts.peer_table.id:
-            if message.hops > 0:
-                hops = min(message.hops, FORWARDS_AT_MOST) - 1
-                passed_on = messages.RepairRequest(
-                    message.event, message.descriptor, message.added, message.dropped, hops
-                )
-                self._out.send(self._parts.ring.members[nearest], passed_on)
-            return
         self._parts.coordinator.on_request(message)
 
     def _on_shadow_query(self, sender: NodeId, message: messages.ShadowQuery) -> None:

@@ -149,9 +149,22 @@ class Coordinator:
             case _:
                 assert_never(outcome)
 
+    def _pass_on(self, message: RepairRequest, nearest: NodeId) -> None:
+        if message.hops > 0:
+            hops = min(message.hops, FORWARDS_AT_MOST) - 1
+            passed_on = RepairRequest(message.event, message.descriptor, message.added, message.dropped, hops)
+            self._out.send(self._ring.members[nearest], passed_on)
+
     def on_request(self, message: RepairRequest) -> None:
-        """A live node asks: link me (join, add), or repair the topics I give up (drop), or the gap I leave (leave)."""
+        """A live node asks: link me (join, add), or repair the topics I give up (drop), or the gap I leave (leave).
+
+        Only the nearest successor handles it; a node that knows a nearer one passes it on.
+        """
         event = message.event
+        nearest = self._ring.nearest_successor_of(event.node)
+        if nearest != self._peer_table.id:
+            self._pass_on(message, nearest)
+            return
         ref = message.descriptor.digest.ref
         if event in self.event_queue.handled:
             self._out.send(ref, Handled(event, tuple(self.event_queue.handled[event].values())))
