@@ -66,3 +66,14 @@ def test_no_file_of_protocol_net_and_sim_is_too_long_to_be_read_in_one_go() -> N
         if (lines := len(path.read_text().splitlines())) > limit
     }
     assert found == {}
+
+
+def test_no_part_of_a_node_is_made_from_more_than_six_things() -> None:
+    found = {
+        f"{path.relative_to(SOURCES).as_posix()}: {len(parameters(function))}"
+        for path in sorted((SOURCES / "protocol").rglob("*.py"))
+        if path != SOURCES / "protocol" / "node.py"  # the whole, which is made from what it is told
+        for function in functions(path)
+        if function.name == "__init__" and len(parameters(function)) > 6
+    }
+    assert found == set()

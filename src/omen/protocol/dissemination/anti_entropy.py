@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from itertools import groupby, islice
 from operator import itemgetter
 
-from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.retransmission import Retransmission
 from omen.protocol.dissemination.stream import NEVER, Position, Stream
@@ -37,7 +36,6 @@ class AntiEntropy:
     def __init__(
         self,
         me: Ref,
-        settings: Settings,
         out: Outbox,
         windows: Windows,
         retransmission: Retransmission,
@@ -47,7 +45,7 @@ class AntiEntropy:
         self._me = me
         self._pace = pace
         self._slow = slow
-        self._settings = settings
+        self._settings = windows.settings
         self._out = out
         self._windows = windows
         self._retransmission = retransmission

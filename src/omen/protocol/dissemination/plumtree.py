@@ -138,7 +138,7 @@ class Dissemination:
         self._retransmission = Retransmission(
             self._settings, out, windows, self._slow, self._pace, has_deadline=config.remedies.holes_end
         )
-        self._anti_entropy = AntiEntropy(me, self._settings, out, windows, self._retransmission, self._slow, self._pace)
+        self._anti_entropy = AntiEntropy(me, out, windows, self._retransmission, self._slow, self._pace)
         self._backpressure = Backpressure(self._settings, out, windows, self._slow)
         self._tree = Plumtree(self._settings, out, self._slow)
         self._streams = windows.streams

@@ -286,7 +286,7 @@ class Windows:
     """
 
     def __init__(self, settings: Dissemination, out: Outbox) -> None:
-        self._settings = settings
+        self.settings = settings
         self._out = out
         self.topics: dict[Topic, TopicWindow] = {}
         self.streams: dict[StreamKey, Stream] = {}
@@ -323,7 +323,7 @@ class Windows:
             stream = Stream(carried, key, last, opened, heard)
             stream.silent_until = self.settled_before(key)
         self.past.forget(key)
-        if len(carried.streams) >= self._settings.streams:
+        if len(carried.streams) >= self.settings.streams:
             self.evictions += 1
             evicted = carried.evict(self.missing.keys())
             del self.streams[evicted.key]
@@ -332,12 +332,12 @@ class Windows:
         self.streams[key] = carried.streams[key] = stream
         if not self._is_sweeping:
             self._is_sweeping = True
-            self._out.set_timer(SWEEP, self._settings.window_age // 6)
+            self._out.set_timer(SWEEP, self.settings.window_age // 6)
         return stream
 
     def open_topic(self, topic: Topic, is_wanted: bool, replays: bool) -> TopicWindow:
         """A topic that is carried from now on. `replays`: deliver what neighbours keep of it too."""
-        carried = self.topics[topic] = TopicWindow(topic, self._settings, is_wanted, self)
+        carried = self.topics[topic] = TopicWindow(topic, self.settings, is_wanted, self)
         carried.replays = replays
         return carried
 
@@ -402,7 +402,7 @@ class Windows:
 
     def touch(self, stream: Stream) -> None:
         if self.note_change(stream):
-            self._out.set_timer(ROUND, self._settings.announce_period)
+            self._out.set_timer(ROUND, self.settings.announce_period)
 
     def settle(self, stream: Stream, now: Time) -> None:
         """Deliver whatever is next in sequence by now."""
@@ -454,7 +454,7 @@ class Windows:
 
     def sweep(self, now: Time) -> None:
         """Let go of what is old, and of publishers that have been silent for twice as long as windows last."""
-        oldest = now - self._settings.memory
+        oldest = now - self.settings.memory
         for carried in self.topics.values():
             carried.expire(now)
             for stream in [stream for stream in carried.evicted.values() if stream.heard <= oldest]:
@@ -472,4 +472,4 @@ class Windows:
 
     def set_sweep_timer(self) -> None:
         if self._is_sweeping:
-            self._out.set_timer(SWEEP, self._settings.window_age // 6)
+            self._out.set_timer(SWEEP, self.settings.window_age // 6)
