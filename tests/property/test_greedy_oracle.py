@@ -14,7 +14,7 @@ from hypothesis.strategies import DataObject
 from omen.interests import Interests
 from omen.kernels import small
 from omen.kernels.engine import ALL_PAIRS, TUNED, Instance, Tuning, choose_links, unlinked
-from reference.greedy import Link, all_pairs, construct_low_edges, pairs_with
+from reference.greedy import Limits, Link, all_pairs, construct_low_edges, pairs_with
 from reference.instances import (
     as_interests,
     as_topics,
@@ -35,8 +35,10 @@ paths = st.builds(
 )
 
 
-def links_of_engine(instance: Instance, rho: float, centre: int = ALL_PAIRS, path: Tuning = TUNED) -> list[Link]:
-    return [(u, v) for u, v in choose_links(instance, rho, centre, path).tolist()]
+def links_of_engine(
+    instance: Instance, rho: float, centre: int = ALL_PAIRS, path: Tuning = TUNED, least: int = 1
+) -> list[Link]:
+    return [(u, v) for u, v in choose_links(instance, rho, centre, path, least).tolist()]
 
 
 def links_of_small(instance: Instance, rho: float, centre: int = ALL_PAIRS) -> list[Link]:
@@ -133,6 +135,26 @@ def test_repair_within_a_set_equals_the_literal_algorithm(instance, data: DataOb
         assert [(inside[u], inside[v]) for u, v in chosen] == expected
 
 
+@settings(max_examples=150, deadline=None)
+@given(tiny_topics(), st.data(), st.sampled_from(RHOS), paths, st.integers(1, 4), st.booleans())
+def test_least_and_caps_equal_the_literal_algorithm_with_them(instance, data: DataObject, rho, path, least, alone):
+    topics_of, topic_count = instance
+    existing = data.draw(partial_links(topics_of))
+    caps = data.draw(st.lists(st.integers(0, 5), min_size=len(topics_of), max_size=len(topics_of)))
+    centre = data.draw(st.integers(0, len(topics_of) - 1)) if alone else ALL_PAIRS
+    pairs = pairs_with(centre, topics_of) if alone else all_pairs(topics_of)
+    limits = Limits(least, dict(enumerate(caps)))
+    expected = construct_low_edges(topics_of, existing, pairs - existing, rho, limits=limits)
+    interests = as_interests(topics_of, topic_count)
+    whole = Instance(
+        interests,
+        component_labels(interests, topics_of, existing),
+        degree_array(len(topics_of), existing),
+        caps=np.array(caps, np.int32),
+    )
+    assert links_of_engine(whole, rho, centre, path, least) == expected
+
+
 LARGER = {
     "100 nodes": random_interests(100, 40, 2, 5, 0.0, seed=1),
     "100 nodes, some topics popular": random_interests(100, 30, 2, 5, 1.5, seed=2),
@@ -158,3 +180,16 @@ def test_larger_instances_equal_the_literal_algorithm(name, rho):
     for path in LARGER_PATHS:
         assert design(interests, rho, path) == expected
     assert links_of_small(unlinked(interests), rho) == expected
+
+
+@pytest.mark.parametrize("rho", [0.0, 3.0, math.inf])
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_instances_with_least_and_caps_equal_the_literal_algorithm(name, rho):
+    interests = LARGER[name]
+    topics_of = as_topics(interests)
+    caps = {node: 2 + node % 3 for node in topics_of}
+    expected = construct_low_edges(topics_of, [], all_pairs(topics_of), rho, limits=Limits(2, caps))
+    fresh = unlinked(interests)
+    capped = Instance(interests, fresh.labels, fresh.degrees, caps=np.array(list(caps.values()), np.int32))
+    for path in LARGER_PATHS:
+        assert links_of_engine(capped, rho, path=path, least=2) == expected

@@ -7,6 +7,7 @@ u < v.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 
 Link = tuple[int, int]
@@ -54,9 +55,25 @@ def contribution(shared: set[int], components: Components, link: Link) -> int:
     return sum(components[topic][u] != components[topic][v] for topic in shared)
 
 
-def find_low_edge(contributions: dict[Link, int], degrees: dict[int, int], max_degree: int, rho: float) -> Link | None:
+@dataclass(frozen=True)
+class Limits:
+    """What a link must be to be a candidate: it contributes `least`, and takes neither end above its cap."""
+
+    least: int = 1
+    caps: dict[int, int] | None = None
+
+    def allow(self, link: Link, contribution: int, degrees: dict[int, int]) -> bool:
+        return contribution >= self.least and (self.caps is None or all(degrees[u] < self.caps[u] for u in link))
+
+
+NO_LIMITS = Limits()
+
+
+def find_low_edge(
+    contributions: dict[Link, int], degrees: dict[int, int], max_degree: int, rho: float, limits: Limits = NO_LIMITS
+) -> Link | None:
     """Low-ODA, lines 8-14. A link of contribution 0 is no candidate; ties go to the lowest (u, v)."""
-    candidates = [link for link, contrib in contributions.items() if contrib > 0]
+    candidates = [link for link, contrib in contributions.items() if limits.allow(link, contrib, degrees)]
     if not candidates:
         return None
     best = _highest(candidates, contributions)
@@ -81,6 +98,7 @@ def construct_low_edges(
     rho: float,
     degrees: dict[int, int] | None = None,
     max_degree: int | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> list[Link]:
     """The new links in the order chosen.
 
@@ -99,7 +117,7 @@ def construct_low_edges(
     components = topic_components(topics_of, existing)
     contributions = {link: contribution(shared[link], components, link) for link in shared}
     chosen: list[Link] = []
-    while (link := find_low_edge(contributions, degree, highest, rho)) is not None:
+    while (link := find_low_edge(contributions, degree, highest, rho, limits)) is not None:
         chosen.append(link)
         for end in link:
             degree[end] += 1

@@ -57,13 +57,14 @@ class Instance:
 
     `labels`, parallel to `rows.topic_nodes`: the component of that subscriber in that topic; equal means connected.
     Small numbers from 0. `degrees`: the present ones. `max_degree`: that of the whole overlay, where it is more than
-    any in `degrees`.
+    any in `degrees`. `caps`: the most links each node may have; None where nothing limits them.
     """
 
     rows: InterestRows
     labels: Codes
     degrees: Codes
     max_degree: int = OF_INSTANCE
+    caps: Codes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,17 @@ def unlinked(rows: InterestRows) -> Instance:
     return Instance(rows, fresh_labels(rows.topic_offsets), np.zeros(rows.node_offsets.size - 1, np.int32))
 
 
-def choose_links(instance: Instance, rho: float, centre: int = ALL_PAIRS, tuning: Tuning = TUNED) -> Codes:
+def choose_links(
+    instance: Instance, rho: float, centre: int = ALL_PAIRS, tuning: Tuning = TUNED, least: int = 1
+) -> Codes:
     """The links that connect every topic as far as the candidate pairs allow: rows (u, v), u < v, in the order chosen.
 
     `rho`: how many times better a link must be to raise the maximum degree; below 1 the degree never decides (GM),
-    infinity is MinMax-ODA. `centre`: only pairs with this node are candidates. See `greedy.greedy_links`.
+    infinity is MinMax-ODA. `centre`: only pairs with this node are candidates. `least`: the smallest contribution worth
+    a link. See `greedy.greedy_links`.
     """
+    import numpy as np
+
     from omen.kernels.greedy import greedy_links
 
     rows = instance.rows
@@ -108,7 +114,9 @@ def choose_links(instance: Instance, rho: float, centre: int = ALL_PAIRS, tuning
         rows.topic_nodes,
         instance.labels,
         instance.degrees,
+        np.empty(0, np.int32) if instance.caps is None else instance.caps,
         instance.max_degree,
+        least,
         rho,
         centre,
         tuning.cache_length,

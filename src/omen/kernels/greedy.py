@@ -29,15 +29,15 @@ def fresh_labels(topic_offsets: Offsets) -> Codes:
 def _find_low_edge(components: Components, rows: Rows, max_degree: Whole, rho: float) -> tuple[np.int64, np.int64]:
     """Low-ODA, lines 8-14. All pairs are searched only at levels that would beat the degree-friendly one."""
     u = v = friendly_u = friendly_v = np.int64(-1)
-    to_beat = 0.0
+    to_beat = rows.least - 1.0
     friendly = rho >= 1
     while True:  # one call of search_row for both searches, so that it is compiled into here but once
         if friendly:
-            u = next_row(rows.friendly_bound, rows.friendly_block_bound, rows.friendly_level)
+            u = next_row(rows.friendly_bound, rows.friendly_block_bound, rows.friendly_level, rows.least)
             level, limit, bound = rows.friendly_level[0], np.int64(max_degree), rows.friendly_bound
         else:
             if rows.level[0] > to_beat:
-                u = next_row(rows.bound, rows.block_bound, rows.level)
+                u = next_row(rows.bound, rows.block_bound, rows.level, rows.least)
             level, limit, bound = rows.level[0], np.int64(UNLIMITED), rows.bound
             if level <= to_beat:
                 return friendly_u, friendly_v
@@ -68,14 +68,14 @@ def _add_links(
         links[count, 1] = v
         count += np.int64(1)
         link(components, u, v)
-        if rho >= 1:
+        if rho >= 1 or rows.caps.size > 0:
             highest = raise_degrees(rows, u, v, highest)
     return count, highest, False
 
 
 @compiled(
     "int32[:,::1](int64[::1], int32[::1], int64[::1], int32[::1], int32[::1], int32[::1], "
-    "int64, float64, int64, int64, int64, int64)"
+    "int32[::1], int64, int64, float64, int64, int64, int64, int64)"
 )
 def greedy_links(
     node_offsets: Offsets,
@@ -84,7 +84,9 @@ def greedy_links(
     topic_nodes: Codes,
     labels: Codes,
     degrees: Codes,
+    caps: Codes,
     max_degree: int,
+    least: int,
     rho: float,
     centre: int,
     cache_length: int,
@@ -100,6 +102,9 @@ def greedy_links(
     - `labels`, parallel to `topic_nodes`: the component of that subscriber in that topic; equal means connected. Small
       numbers from 0; `fresh_labels` where nothing is linked.
     - `degrees`: the present ones. `max_degree`: of the whole overlay, where that is more than any has here; else -1.
+    - `caps`: no link takes a node above its cap; empty where there are none. `least`, at least 1: the smallest
+      contribution worth a link. Both take pairs out of the candidates, for e1 and e2 alike, so that topics may stay
+      split.
     - `rho`: below 1 the degree never decides (GM); infinity is MinMax-ODA.
     - `centre`: only pairs with this node are candidates; -1: all pairs. To stay within a set of nodes, pass their
       instance.
@@ -112,12 +117,14 @@ def greedy_links(
         highest = max(highest, np.int64(degrees[u]))
     if centre >= 0:
         return centre_links(
-            node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, highest, rho, centre
+            node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, caps, highest, least, rho, centre
         )
     if degrees.size <= small_nodes:
-        return small_links(node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, highest, rho)
+        return small_links(
+            node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, caps, highest, least, rho
+        )
     components = components_of(node_offsets, node_topics, topic_offsets, topic_nodes, labels, dense_divisor)
-    rows = rows_of(components, degrees, cache_length)
+    rows = rows_of(components, degrees, caps, least, cache_length)
     if rho >= 1:
         befriend(rows, highest)
     links = np.empty((degrees.size, 2), np.int32)

@@ -16,6 +16,7 @@ from omen.kernels.compiling import compiled
 from omen.kernels.greedy_components import Components, Places, Whole, borrowing
 
 UNLIMITED = 2**31 - 1  # a degree limit every node is below: all pairs are candidates
+SATURATED = UNLIMITED  # the degree of a node that may take no more links, so that no search pays for caps
 _BLOCK = 64
 
 Levels = npt.NDArray[np.int64]
@@ -24,7 +25,9 @@ Levels = npt.NDArray[np.int64]
 class Rows(NamedTuple):
     """One entry for each node where nothing else is said."""
 
-    degrees: Places
+    degrees: Places  # SATURATED from when a node has reached its cap: it is then below no limit
+    caps: Places  # the most links of each node; empty where there are none
+    least: int  # pairs that contribute less are no candidates
     bound: Places  # no pair of the row contributes more
     block_bound: Places  # the highest bound of each block of rows, or more
     level: Levels  # of all rows, and the row before which no bound reaches it
@@ -48,7 +51,13 @@ class Rows(NamedTuple):
 
 
 @compiled()
-def rows_of(components: Components, degrees: npt.NDArray[np.int32], cache_length: int) -> Rows:
+def rows_of(
+    components: Components,
+    degrees: npt.NDArray[np.int32],
+    caps: npt.NDArray[np.int32],
+    least: int,
+    cache_length: int,
+) -> Rows:
     """Rows that know no more than how many topics each node shares with any node beyond it."""
     nodes = degrees.size
     length = max(1, min(cache_length, nodes))
@@ -58,6 +67,8 @@ def rows_of(components: Components, degrees: npt.NDArray[np.int32], cache_length
         widest = max(widest, components.node_offsets[u + 1] - components.node_offsets[u])
     rows = Rows(
         degrees.copy(),
+        caps,
+        least,
         np.zeros(nodes, np.int32),
         np.empty(blocks, np.int32),
         np.zeros(2, np.int64),
@@ -93,7 +104,18 @@ def _set_bounds(components: Components, rows: Rows) -> None:
             bound[u] += place[i] + 1 < topic_offsets[node_topics[i] + np.uint32(1)]
     for t in range(mine.size):
         mine[t] = -1
+    for u in range(rows.caps.size):
+        if rows.degrees[u] >= rows.caps[u]:
+            _saturate(rows, np.int64(u))
     start_levels(bound, rows.block_bound, rows.level)
+
+
+@borrowing
+def _saturate(rows: Rows, u: Whole) -> None:
+    """A node has reached its cap: no pair with it is a candidate any more."""
+    rows.degrees[u] = SATURATED
+    rows.bound[u] = 0
+    rows.friendly_bound[u] = 0
 
 
 @borrowing
@@ -110,12 +132,12 @@ def start_levels(bound: Places, block_bound: Places, level: Levels) -> None:
 
 
 @borrowing
-def next_row(bound: Places, block_bound: Places, level: Levels) -> np.int64:
-    """The lowest row whose bound reaches the level, which falls until there is one; -1 when it has fallen to 0.
+def next_row(bound: Places, block_bound: Places, level: Levels, least: Whole) -> np.int64:
+    """The lowest row whose bound reaches the level, which falls until there is one; -1 when it has fallen below least.
 
     Bounds only fall, so at one level the search only moves on.
     """
-    while level[0] > 0:
+    while level[0] >= least:
         present = level[0]
         u = level[1]
         for block in range(u // _BLOCK, block_bound.size):
@@ -155,6 +177,8 @@ def raise_degrees(rows: Rows, u: Whole, v: Whole, max_degree: Whole) -> np.int64
         highest = max(highest, np.int64(degrees[end]))
         if degrees[end] == max_degree:
             rows.friendly_bound[end] = 0
+        if rows.caps.size > 0 and degrees[end] >= rows.caps[end]:
+            _saturate(rows, end)
     if highest > max_degree:
         befriend(rows, highest)
     return highest

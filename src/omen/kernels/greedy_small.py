@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
 from omen.kernels.greedy_components import Whole
+from omen.kernels.greedy_rows import SATURATED
 
 Codes = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -29,6 +30,24 @@ def prefers_first(friendly: Whole, best: Whole, rho: float) -> bool:
 
 
 @compiled()
+def saturate(degree: Codes, caps: Codes) -> None:
+    """Mark the nodes that have reached their caps."""
+    for u in range(caps.size):
+        if degree[u] >= caps[u]:
+            degree[u] = SATURATED
+
+
+@compiled()
+def saturate_ends(degree: Codes, caps: Codes, u: Whole, v: Whole) -> None:
+    """The same for the ends of a new link."""
+    if caps.size > 0:
+        if degree[u] >= caps[u]:
+            degree[u] = SATURATED
+        if degree[v] >= caps[v]:
+            degree[v] = SATURATED
+
+
+@compiled()
 def small_links(
     node_offsets: Offsets,
     node_topics: Codes,
@@ -36,13 +55,16 @@ def small_links(
     topic_nodes: Codes,
     labels: Codes,
     degrees: Codes,
+    caps: Codes,
     max_degree: Whole,
+    least: Whole,
     rho: float,
 ) -> Codes:
     """Count all pairs, then count down those a merge brings together: O(nodes**2) per link, no other set-up."""
     nodes = degrees.size
     label = labels.copy()
     degree = degrees.copy()
+    saturate(degree, caps)
     weight = np.zeros((nodes, nodes), np.int32)
     for t in range(topic_offsets.size - 1):
         for a in range(topic_offsets[t], topic_offsets[t + 1]):
@@ -52,7 +74,7 @@ def small_links(
     links = np.empty((16, 2), np.int32)
     chosen = 0
     while True:
-        u, v = _best_pair(weight, degree, max_degree, rho)
+        u, v = _best_pair(weight, degree, max_degree, least, rho)
         if u < 0:
             return links[:chosen].copy()
         if chosen == links.shape[0]:
@@ -63,6 +85,7 @@ def small_links(
         degree[u] += 1
         degree[v] += 1
         max_degree = max(max_degree, degree[u], degree[v])
+        saturate_ends(degree, caps, u, v)
         i, j = node_offsets[u], node_offsets[v]
         while i < node_offsets[u + 1] and j < node_offsets[v + 1]:
             if node_topics[i] < node_topics[j]:
@@ -77,20 +100,24 @@ def small_links(
 
 
 @compiled()
-def _best_pair(weight: npt.NDArray[np.int32], degree: Codes, max_degree: Whole, rho: float) -> tuple[int, int]:
+def _best_pair(
+    weight: npt.NDArray[np.int32], degree: Codes, max_degree: Whole, least: Whole, rho: float
+) -> tuple[int, int]:
     nodes = degree.size
-    best, friendly = np.int32(0), np.int32(0)
+    best, friendly = np.int32(least - 1), np.int32(least - 1)
     best_u = best_v = friendly_u = friendly_v = -1
     for u in range(nodes):
+        if degree[u] == SATURATED:
+            continue
         below = degree[u] < max_degree
         row = weight[u]
         for v in range(u + 1, nodes):
-            if row[v] > friendly:
+            if row[v] > friendly and degree[v] != SATURATED:
                 if row[v] > best:
                     best, best_u, best_v = row[v], u, v
                 if below and degree[v] < max_degree:
                     friendly, friendly_u, friendly_v = row[v], u, v
-    if prefers_first(friendly, best, rho):
+    if friendly_u >= 0 and prefers_first(friendly, best, rho):
         return friendly_u, friendly_v
     return best_u, best_v
 
@@ -137,7 +164,9 @@ def centre_links(
     topic_nodes: Codes,
     labels: Codes,
     degrees: Codes,
+    caps: Codes,
     max_degree: Whole,
+    least: Whole,
     rho: float,
     centre: int,
 ) -> Codes:
@@ -147,6 +176,7 @@ def centre_links(
     """
     nodes = degrees.size
     degree = degrees.copy()
+    saturate(degree, caps)
     weight = np.zeros(nodes, np.int32)
     mine = node_topics[node_offsets[centre] : node_offsets[centre + 1]]
     starts, members, ring, apart = _apart_from(topic_offsets, topic_nodes, labels, mine, centre)
@@ -155,7 +185,7 @@ def centre_links(
     links = np.empty((min(nodes, mine.size), 2), np.int32)  # each link settles at least one topic component
     chosen = 0
     while True:
-        v = _best_partner(weight, degree, max_degree, rho, centre)
+        v = _best_partner(weight, degree, max_degree, least, rho, centre)
         if v < 0:
             return links[:chosen].copy()
         if chosen == links.shape[0]:
@@ -166,6 +196,7 @@ def centre_links(
         degree[v] += 1
         degree[centre] += 1
         max_degree = max(max_degree, degree[v], degree[centre])
+        saturate_ends(degree, caps, v, centre)
         theirs = node_topics[node_offsets[v] : node_offsets[v + 1]]
         i = j = 0
         while i < mine.size and j < theirs.size:
@@ -184,17 +215,19 @@ def centre_links(
 
 
 @compiled()
-def _best_partner(weight: Codes, degree: Codes, max_degree: Whole, rho: float, centre: int) -> int:
-    best, friendly = np.int32(0), np.int32(0)
+def _best_partner(weight: Codes, degree: Codes, max_degree: Whole, least: Whole, rho: float, centre: int) -> int:
+    best, friendly = np.int32(least - 1), np.int32(least - 1)
     best_v = friendly_v = -1
+    if degree[centre] == SATURATED:
+        return -1
     below = degree[centre] < max_degree
     for v in range(weight.size):
-        if weight[v] > friendly:
+        if weight[v] > friendly and degree[v] != SATURATED:
             if weight[v] > best:
                 best, best_v = weight[v], v
             if below and degree[v] < max_degree:
                 friendly, friendly_v = weight[v], v
-    return friendly_v if prefers_first(friendly, best, rho) else best_v
+    return friendly_v if friendly_v >= 0 and prefers_first(friendly, best, rho) else best_v
 
 
 @compiled()
