@@ -212,6 +212,8 @@ def test_pages_tell_health_topology_and_metrics() -> None:
             assert topology["links"] == ["bob"]
             assert topology["successors"] == ["bob"]
             assert topology["topics"] == [{"topic": "tea", "subscribed": True, "neighbours": 1}]
+            holes = {key: topology[key] for key in ("waiting_streams", "missing_publications", "stream_wait_s")}
+            assert set(holes.values()) == {0}, "by the names of their metrics"
             _, text = await fetch(ann.http_address, "/metrics")
             assert 'omen_links{state="up"} 1\n' in text
             assert "omen_publications_total 1\n" in text

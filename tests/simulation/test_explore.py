@@ -172,3 +172,9 @@ def test_a_failure_becomes_a_scenario_that_replays(tmp_path: Path) -> None:
     assert run(words, "--failures", tmp_path) == 1
     (path,) = tmp_path.iterdir()
     assert run("simulate", path) == 1
+
+
+def test_worlds_too_large_to_go_through_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("simulate --explore --nodes 99") == 2
+    line = "omen: --nodes is 99: more than 8 cannot be gone through (--search can)\n"
+    assert capsys.readouterr().err == line

@@ -83,7 +83,12 @@ def test_a_node_that_is_alone_is_linked_as_soon_as_another_ring_finds_it() -> No
     assert clusters.is_connected()
 
 
-@pytest.mark.parametrize("minutes", [1, 11])
+def test_the_scenario_of_a_long_cut_ends_as_one() -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / "cut-of-half-an-hour.toml"), 1)
+    assert outcome.complaints() == []
+
+
+@pytest.mark.parametrize("minutes", [1, 11, 30])
 def test_a_cut_heals_however_long_it_was(minutes: int) -> None:
     clusters = Clusters(4)
     clusters.begin("n", 6)

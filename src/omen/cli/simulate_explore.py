@@ -22,12 +22,13 @@ OPTIONS = ("nodes", "events", "topics", "kinds", "delays", "losses", "seconds")
 """What only an exploration can be told."""
 EVENT_KINDS = ("crash", "leave", "drop", "join")
 SECONDS = 300.0
+MOST_NODES = 8  # with more the first world alone does not end
 
 
 def add_explore_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("explore", "all that can happen in small worlds, or in that of a scenario")
     group.add_argument("--explore", action="store_true", help="explore: to the end, or until something fails")
-    group.add_argument("--nodes", metavar="N", type=at_least(2), help="nodes of each world (3)")
+    group.add_argument("--nodes", metavar="N", type=at_least(2), help=f"nodes of each world, {MOST_NODES} at most (3)")
     group.add_argument("--events", metavar="N", type=at_least(1), help="events in each world (1)")
     group.add_argument("--topics", metavar="N", type=at_least(1), help="topics, 1 to 3 (1)")
     group.add_argument("--kinds", metavar="A,B", help=f"of events ({','.join(EVENT_KINDS)})")
@@ -73,6 +74,10 @@ def _worlds(arguments: argparse.Namespace) -> Iterator[Scenario]:
     if unknown or topics > len(TOPICS):
         wrong = f"--kinds has {unknown[0]!r}" if unknown else f"--topics is {topics}"
         raise InvalidInput(f"{wrong}: events are {', '.join(EVENT_KINDS)}, topics 1 to {len(TOPICS)}")
+    if (arguments.nodes or 3) > MOST_NODES:
+        raise InvalidInput(
+            f"--nodes is {arguments.nodes}: more than {MOST_NODES} cannot be gone through (--search can)"
+        )
     for world in small_worlds(arguments.nodes or 3, arguments.events or 1, topics, kinds):
         yield world.without(*without)
 

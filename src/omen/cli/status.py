@@ -87,7 +87,7 @@ def _print_stalled(nodes: list[dict[str, Any]]) -> None:
         print()
         found.sort(key=lambda entry: entry[0], reverse=True)
         rows = [
-            (name, stream["topic"], stream["publisher"], stream["behind"], f"{seconds:.1f} s")
+            (name, stream["topic"], stream["publisher"], stream["missing"], f"{seconds:.1f} s")
             for seconds, name, stream in found
         ]
-        print_table(("stalled at", "topic", "publisher", "behind", "for"), rows)
+        print_table(("stalled at", "topic", "publisher", "missing", "for"), rows)

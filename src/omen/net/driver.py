@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, assert_never
 
+from omen.errors import OmenError
 from omen.net.core_spec import CoreSpec, make_core
 from omen.net.engine import choose_links
 from omen.net.errors import Stopped
@@ -172,7 +173,10 @@ class Driver:
         except Exception as error:
             recorder, self._recorder = self._recorder, None
             self.counters.recording_errors += 1
-            self.log.error("recording_ended", error)
+            if isinstance(error, (OSError, OmenError)):
+                self.log.warning("recording_ended", cause=str(error))
+            else:
+                self.log.error("recording_ended", error)
             if recorder is not None:
                 with suppress(OSError):
                     recorder.close()

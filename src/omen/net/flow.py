@@ -21,12 +21,12 @@ STALLED_S = 2.0
 
 
 class Stalled(msgspec.Struct, frozen=True):
-    """A stream that waits for a hole: so many publications behind what is known of, for so many seconds."""
+    """A stream that waits for a hole: `missing` so many publications that are known of, for so many seconds."""
 
     topic: str
     publisher: str
     incarnation: int
-    behind: int
+    missing: int
     seconds: float
 
 

@@ -224,15 +224,16 @@ async def wait_until_joined(search: SeedSearch, joiner: Joiner, timeout_s: float
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s if timeout_s else float("inf")
     while not joiner.is_joined and not search.is_first:
-        guard, where = joiner.guard, ", ".join(search.seeds.current())
+        guard, seeds = joiner.guard, ", ".join(search.seeds.current())
+        where = f" at {seeds}" if seeds else ""
         if guard.error is not None:
             raise guard.error
         if guard.unreachable:
             raise NotJoined(guard.unreachable)
         if search.is_hopeless:
-            raise NotJoined(f"no member to join through at {where}: {search.explain()}")
+            raise NotJoined(f"no member to join through{where}: {search.explain()}")
         if loop.time() >= deadline:
-            raise NotJoined(f"no member to join through at {where} within {timeout_s:g} s: {search.explain()}")
+            raise NotJoined(f"no member to join through{where} within {timeout_s:g} s: {search.explain()}")
         await joiner.wait_for_news(min(POLL_S, max(deadline - loop.time(), 0.01)))
 
 

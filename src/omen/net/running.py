@@ -125,12 +125,19 @@ async def _first(task: asyncio.Future[Any], event: asyncio.Event) -> None:
 
 
 async def open_front_door(broker: Broker) -> FrontDoor:
-    """Listen for MQTT clients. MissingDependency: the codec is not installed."""
+    """Listen for MQTT clients."""
+    from omen.net.mqtt.opening import open_front_door
+
+    return await open_front_door(broker)
+
+
+def check_front_door(config: NodeConfig) -> None:
+    """Before the node joins. MissingDependency: the codec is not installed; InvalidInput: settings do not allow it."""
     try:
-        from omen.net.mqtt.opening import open_front_door
+        from omen.net.mqtt.opening import check_settings
     except ImportError:
         raise MissingDependency("MQTT needs the package mqtt5: pip install 'omen-overlay[mqtt]'") from None
-    return await open_front_door(broker)
+    check_settings(config)
 
 
 def with_prompt_acknowledgements(config: NodeConfig) -> NodeConfig:
@@ -152,6 +159,7 @@ def run_node(
     """Be a node until a signal comes; what arrives goes to `consume`, or nowhere. `settings`: the file of `config`."""
     front: list[FrontDoor] = []
     if config.mqtt or config.mqtts:
+        check_front_door(config)
         config = with_prompt_acknowledgements(config)
 
     async def take(broker: Broker, stop: asyncio.Event) -> None:

@@ -47,7 +47,9 @@ class SeedList:
                 self._in_file = read_seeds(self._path)
                 self._stamp = stamp
             self.error = ""
-        except (OSError, InvalidInput) as error:
+        except OSError as error:
+            self.error = f"join_file {self._path}: {error.strerror}"
+        except InvalidInput as error:
             self.error = str(error)
 
 

@@ -110,7 +110,7 @@ class DisseminationStatus(msgspec.Struct, frozen=True):
     """Publications kept and given up. `missing`: streams that lack something known of.
 
     `cuts`: how often bytes cut a window below the time a repair takes; `late`: publications that came after their gap.
-    `waiting`: streams subscribed to that wait for a hole, `behind` so many publications together, `waits` so long in
+    `waiting`: streams subscribed to that wait for a hole, `lacking` so many publications together, `waits` so long in
     microseconds at most. `evictions`: how often a publisher made way for another. `refused`: publications with an
     impossible sequence.
     """
@@ -126,7 +126,7 @@ class DisseminationStatus(msgspec.Struct, frozen=True):
     cuts: int
     late: int
     waiting: int
-    behind: int
+    lacking: int
     waits: int
 
 

@@ -24,8 +24,8 @@ NODE: dict[str, Any] = {
     "repairs": 0,
 }
 STALLED = [
-    {"topic": "tea", "publisher": "cid", "incarnation": 1, "behind": 1200, "seconds": 3.04},
-    {"topic": "jazz", "publisher": "dan", "incarnation": 2, "behind": 7, "seconds": 12.5},
+    {"topic": "tea", "publisher": "cid", "incarnation": 1, "missing": 1200, "seconds": 3.04},
+    {"topic": "jazz", "publisher": "dan", "incarnation": 2, "missing": 7, "seconds": 12.5},
 ]
 
 
@@ -35,7 +35,7 @@ def test_streams_that_are_stalled_are_shown_the_longest_first(
     monkeypatch.setattr("omen.net.local.cluster.survey", lambda *_: [{**NODE, "status": "stalled", "stalled": STALLED}])
     assert main(["status"]) == 1
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    first = lines.index(["stalled", "at", "topic", "publisher", "behind", "for"])
+    first = lines.index(["stalled", "at", "topic", "publisher", "missing", "for"])
     shown = [line for line in lines[first:] if line[:1] == ["ann"]]
     assert shown == [["ann", "jazz", "dan", "7", "12.5", "s"], ["ann", "tea", "cid", "1,200", "3.0", "s"]]
 

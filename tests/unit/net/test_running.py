@@ -53,3 +53,38 @@ def test_the_command_says_how_many_publications_are_not_held_and_ends_with_1(
     monkeypatch.setattr("omen.net.running.run_node", run)
     assert main(["node", "--config", str(path)]) == 1
     assert capsys.readouterr().err == "node 'n1' has left: neighbours do not hold 3 of its publications\n"
+
+
+BAD = {
+    'listen = "127.0.0.1:99999"': "listen '127.0.0.1:99999': must be HOST:PORT",
+    'listen = "127.0.0.1:x"': "listen '127.0.0.1:x': must be HOST:PORT",
+    'listen = "nohost.invalid:7000"\ncluster = "c"\nsecurity.open = true': "cannot listen at nohost.invalid:7000",
+    'join = ["127.0.0.1"]': "join '127.0.0.1': must be HOST:PORT",
+    'join_file = "nope"\nlimits.join_timeout_s = 0.1': "no member to join through within 0.1 s: join_file nope:",
+    'mqtt = "127.0.0.1:0"\nmqtt_users = "nope"': "nope: the users of MQTT cannot be read: No such file or directory",
+    '[security]\nsecrets = ["nope"]': "security: nope: No such file or directory",
+    '[security]\nauthorities = ["z"]\ncertificate = "x"\nkey = "y"': "security: z: No such file or directory",
+    "topics = [": "not TOML",
+    'nmae = "n1"': "unknown setting nmae; did you mean 'name'?",
+}
+
+
+@pytest.mark.parametrize(("settings", "words"), BAD.items(), ids=[words.split(":")[0] for words in BAD.values()])
+def test_settings_that_cannot_be_end_a_node_with_one_line(
+    settings: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logger = logging.getLogger(LOGGER)
+    monkeypatch.setattr(logger, "handlers", list(logger.handlers))
+    monkeypatch.setattr(logger, "propagate", logger.propagate)
+    monkeypatch.chdir(tmp_path)
+    Path("node.toml").write_text(f"{settings}\n")
+    assert main(["node", "--config", "node.toml"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("omen: ") and words in line
+
+
+@pytest.mark.parametrize("where", ["99999", "x:y", "-1"])
+def test_a_port_for_mqtt_that_cannot_be_is_one_line(where: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["node", "--mqtt", where]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("omen: mqtt ") and "must be HOST:PORT" in line

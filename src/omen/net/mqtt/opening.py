@@ -14,10 +14,10 @@ from omen.net.mqtt.listener import FrontDoor
 from omen.net.mqtt.outputs import DoorLimits, Rights
 from omen.net.mqtt.users import Users
 from omen.net.names import split_address
+from omen.net.security.access import Access
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
-    from omen.net.security.access import Access
     from omen.net.settings import NodeConfig
 
 
@@ -33,6 +33,13 @@ async def open_front_door(broker: Broker) -> FrontDoor:
     await front.open(contexts)
     broker.mqtt_addresses = front.addresses
     return front
+
+
+def check_settings(config: NodeConfig) -> None:
+    """What can be said before the node joins. InvalidInput: the settings do not allow it."""
+    _rights(config, Access((), config.name))
+    if config.mqtts:
+        _tls(config)
 
 
 def _rights(config: NodeConfig, access: Access) -> Rights:

@@ -58,7 +58,8 @@ class Users:
                 return
             lines = self._path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{self._path}: the users of MQTT cannot be read: {error}") from None
+            cause = getattr(error, "strerror", None) or error
+            raise InvalidInput(f"{self._path}: the users of MQTT cannot be read: {cause}") from None
         hashes = {}
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):

@@ -112,7 +112,7 @@ def _write_publications(page: Page, broker: Broker, status: NodeStatus) -> None:
     page.counter("omen_duplicate_publications_total", "Publications received before, and dropped.", spread.duplicates)
     page.counter("omen_evicted_streams_total", "Streams that made way, as a topic had too many.", spread.evictions)
     page.gauge("omen_waiting_streams", "Streams subscribed to that wait for a hole.", spread.waiting)
-    page.gauge("omen_missing_publications", "Publications known of that these streams lack.", spread.behind)
+    page.gauge("omen_missing_publications", "Publications known of that these streams lack.", spread.lacking)
     page.gauge("omen_stream_wait_seconds", "How long the oldest hole has been there.", spread.waits / 1e6)
     page.counter("omen_windows_cut_total", "Windows that bytes cut below the time a repair takes.", spread.cuts)
     page.counter("omen_late_publications_total", "Publications that came after their gap, and dropped.", spread.late)

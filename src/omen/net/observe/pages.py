@@ -45,9 +45,9 @@ def topology_of(broker: Broker) -> dict[str, Any]:
             }
             for topic, count in subscribers.items()
         ],
-        "waiting": node.dissemination.waiting,
-        "publications_behind": node.dissemination.behind,
-        "waits_s": round(node.dissemination.waits / 1e6, 3),
+        "waiting_streams": node.dissemination.waiting,
+        "missing_publications": node.dissemination.lacking,
+        "stream_wait_s": round(node.dissemination.waits / 1e6, 3),
         "stalled": [asdict(stream) for stream in broker.stalled[:STALLED_SHOWN]],
         "connections": len(driver.peers.connections()),
         "slow_consumers": driver.peers.queues.slow_consumers(),

@@ -188,7 +188,7 @@ class Dissemination:
             cuts=self._windows.budget.cuts,
             late=self._windows.late,
             waiting=len(waiting),
-            behind=sum(stream.top - stream.last for stream in waiting),
+            lacking=sum(stream.top - stream.last for stream in waiting),
             waits=max((now - stream.holes[0].since for stream in waiting), default=0),
         )
 
