@@ -245,6 +245,16 @@ class Script:
         node = self.population.join(name, _set(topics), contact, place=place_of(name))
         self._wrap(self.world, node)
 
+    def do_begin(self, name: str, topics: str) -> None:
+        """A node begins a cluster of its own."""
+        self.places[name] = place_of(name)
+        self.population.begin_alone(name, _set(topics))
+        self._wrap(self.world, place_of(name))
+
+    def do_meet(self, name: str, other: str) -> None:
+        """A node's driver finds another alive, as by a seed."""
+        self.population.meet(name, other)
+
     def do_add(self, name: str, topics: str) -> None:
         self._resubscribe(name, {*self._topics_of(name), *_set(topics)})
 
@@ -273,6 +283,10 @@ class Script:
     def do_cut(self, *sides: str) -> None:
         """Messages pass inside a side only: cut n1,n2 n3,n4."""
         self.world.partition([[place_of(name) for name in side.split(",")] for side in sides])
+
+    def do_mute(self, *pairs: str) -> None:
+        """Messages between these two vanish, either way, and neither is told: mute n1-n2."""
+        self.world.mute((place_of(one), place_of(other)) for one, other in map(_pair, pairs))
 
     def do_heal(self) -> None:
         self.world.heal()

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from omen.interests import Label
 from omen.protocol.events import (
     SECOND,
+    ContactsFound,
     Deliver,
     Depart,
     Gap,
@@ -146,6 +147,8 @@ class TraceWriter:
                 return f"sees its connection to {self.name(peer)} break"
             case PeerRefused(peer, later):
                 return f"is {'refused' if later is None else 'answered by a later incarnation'} by {self.name(peer)}"
+            case ContactsFound(peers):
+                return f"finds {' '.join(map(self.ref, peers))} alive"
             case TimerFired(timer):
                 return f"timer: {self.message(timer)}"
             case Subscribe(added, dropped):
@@ -159,7 +162,7 @@ class TraceWriter:
             case _ if isinstance(what, Notification):
                 return self._notification(what)
             case _:
-                return repr(what)
+                return self.message(what)
 
     def message(self, message: Any, sender: NodeId | None = None) -> str:
         """A message or timer: its kind, then each field that says something; not that a message is its sender's."""
