@@ -156,8 +156,11 @@ class Stranger:
     """In place of a connection: a peer whose frames are handed over one by one, refused or not."""
 
     def __init__(self) -> None:
-        self.peer = Hello("omen", place_of("eve-0"), "eve-0", 1, "127.0.0.66:1", 1, 1)
         self.refusals: Counter[str] = Counter()
+        self.go_by("eve-0")
+
+    def go_by(self, name: str) -> None:
+        self.peer = Hello("omen", place_of(name), name, 1, "127.0.0.66:1", 1, 1)
 
     def refuse(self, refusal: Any) -> None:
         self.refusals[refusal.reason] += 1
@@ -172,6 +175,8 @@ async def hand_over(broker: Broker, count: int, seed: int) -> dict[str, Any]:
     failures = broker.driver.counters.core_errors
     for number in range(count):
         frame = mutate(draw.choice(samples), draw) or b"\x00"
+        if number % 8 == 0:  # another one before this one is dropped
+            stranger.go_by(f"eve-{number}")
         broker.driver.on_peer_frames(stranger.peer.node, [frame], stranger)
         if number % 20 == 0:
             await asyncio.sleep(0)

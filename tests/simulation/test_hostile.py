@@ -28,6 +28,7 @@ SCENARIO = Scenario(
         audit_ms=2000.0,
         label_refresh=7,  # a label that is a lie lives for three times as many periods
         tombstone_life_ms=5000.0,
+        offence_limit=0,  # it is the wire that lies here, in the names of honest nodes
     ),
     bounds=BoundsSpec(
         connected_s=60.0, handled_s=0.0, one_sided_s=40.0, idle_s=80.0

@@ -42,6 +42,7 @@ def status(arguments: argparse.Namespace) -> int:
     else:
         _print_nodes(nodes)
         _print_stalled(nodes)
+        _print_banned(nodes)
         print()
         print_facts([(name, _shown(value)) for name, value in totals.items()])
     return 0 if nodes and totals["well"] == len(nodes) else 1
@@ -78,6 +79,18 @@ def _print_nodes(nodes: list[dict[str, Any]]) -> None:
         links, topics = len(node["links"]), len(node["topics"])
         rows.append((node["name"], node["status"], links, topics, before, after, *numbers, node["address"]))
     print_table(header, rows)
+
+
+def _print_banned(nodes: list[dict[str, Any]]) -> None:
+    """Peers that are dropped for breaking rules; nothing where there are none."""
+    rows = [
+        (node["name"], peer, f"{seconds:.0f} s")
+        for node in nodes
+        for peer, seconds in sorted(node.get("banned", {}).items())
+    ]
+    if rows:
+        print()
+        print_table(("dropped by", "node", "for"), rows)
 
 
 def _print_stalled(nodes: list[dict[str, Any]]) -> None:

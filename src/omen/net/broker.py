@@ -229,6 +229,7 @@ class Broker(ClusterMember, FormerNames):
                 | events.StoodStill()
                 | events.PeerDeclaredFailed()
                 | events.PeerLeft()
+                | events.PeerBanned()
                 | events.SplitTopicsLinked()
                 | events.LinkUp()
                 | events.LinkPruned()

@@ -49,11 +49,14 @@ from omen.protocol.events import (
     NodeId,
     Notification,
     Notify,
+    Offence,
     OfRecords,
     Output,
     OwnNameSeen,
+    PeerBanned,
     PeerDeclaredFailed,
     PeerLost,
+    PeerOffended,
     PeerRefused,
     PeerSuspected,
     Publish,
@@ -277,6 +280,9 @@ class Driver:
                 counters.suspicions += 1
             case SuspicionRefuted():
                 counters.refutations += 1
+            case PeerBanned(peer, _, lasts):
+                counters.peers_banned += 1
+                self.peers.expel(peer, lasts / 1e6)
             case PeerDeclaredFailed(_, _, refused):
                 counters.declared_failed += 1
                 counters.peers_refused += refused
@@ -309,7 +315,7 @@ class Driver:
                 size += len(body) + 4
                 try:
                     publication = parse_publication(body)
-                    if verifier is not None and not self._is_genuine(core, verifier, name, publication):
+                    if verifier is not None and not self._is_genuine(core, verifier, node, name, publication):
                         continue
                     if self._access.takes(name, publication):
                         self._receive(core, node, publication, now)
@@ -339,7 +345,9 @@ class Driver:
         self.received[PUBLICATION] += publications
         self.bytes_received[PUBLICATION] += size
 
-    def _is_genuine(self, core: OmenNode, verifier: Verifier, name: str, publication: Publication) -> bool:
+    def _is_genuine(
+        self, core: OmenNode, verifier: Verifier, node: NodeId, name: str, publication: Publication
+    ) -> bool:
         """Whether the signature of a publication lets it go on. What is kept already is not looked at again."""
         signatures = self._admission.signatures
         if signatures is None or core.keeps(publication.key, publication.sequence):
@@ -347,15 +355,9 @@ class Driver:
         verdict = signatures.takes(verifier, publication)
         if verdict is None:
             return True
-        publisher, topic = self.peers.label_of(publication.publisher), self.log.topic(publication.topic)
-        self.log.warning(
-            "publication_refused",
-            peer=name,
-            cause=verdict.value,
-            topic=topic,
-            publisher=publisher,
-            sequence=publication.sequence,
-        )
+        self.events.note_refused(publication, name, verdict)
+        if verifier.blames(node, publication, verdict):
+            self._feed_safely(PeerOffended(node, Offence.FORGED))
         return False
 
     def _receive(self, core: OmenNode, node: NodeId, publication: Publication, now: Time) -> None:
@@ -369,6 +371,8 @@ class Driver:
     def _refuse_frame(self, connection: Connection, reason: str) -> None:
         self.counters.unreadable_frames += 1
         connection.refuse(Refused(f"a frame that cannot be read: {reason}", Reason.FRAME))
+        if connection.peer is not None:
+            self._feed_safely(PeerOffended(connection.peer.node, Offence.MALFORMED))
 
     def _note_failure(self, error: Exception, what: str) -> None:
         self.counters.core_errors += 1

@@ -128,6 +128,12 @@ class Config:
     find each other; longer in a large cluster, where others try too."""
     redundant_removals: int = 5
     """Links inside the shadow set that a repair may remove when another path is verified."""
+    offence_limit: int = 10
+    """A peer that has broken rules so often, beyond what was forgiven, is dropped. 0: none is."""
+    offence_memory: Time = 6 * SECOND
+    """How long one offence counts, after those before it."""
+    ban_time: Time = 60 * SECOND
+    """How long a peer is dropped; each time twice as long, up to 32 times."""
     connectivity: int = 1
     """2: this node sees to it that its topics stay connected when it is lost. 1: it helps those that do."""
     connectivity_period: Time = SECOND

@@ -56,6 +56,23 @@ class PeerRefused(msgspec.Struct, frozen=True):
     later: int | None = None
 
 
+class Offence(StrEnum):
+    """A rule that a peer has broken, which no honest node does. In status, logs and metrics by these names."""
+
+    MALFORMED = "malformed"
+    FALSE_SENDER = "false_sender"
+    IMPOSSIBLE = "impossible"
+    FORGED = "forged"
+    OVER_BUDGET = "over_budget"
+
+
+class PeerOffended(msgspec.Struct, frozen=True):
+    """The driver has seen itself how a peer broke a rule."""
+
+    peer: NodeId
+    offence: Offence
+
+
 class ContactsFound(msgspec.Struct, frozen=True):
     """The driver has found these nodes of the cluster alive, as its seeds. They may belong to another ring."""
 
@@ -139,7 +156,8 @@ class LinkRoom(msgspec.Struct, frozen=True):
 
 
 Command = Subscribe | Depart | Publish | Replay | Store | Fetch | LoadRecords
-RarerInput = PeerLost | PeerRefused | ContactsFound | NameFree | LinkBroken | LinkSlow | LinkReady | LinkRoom | Command
+PeerInput = PeerLost | PeerRefused | PeerOffended
+RarerInput = PeerInput | ContactsFound | NameFree | LinkBroken | LinkSlow | LinkReady | LinkRoom | Command
 Input = Received | TimerFired | RarerInput
 
 
@@ -255,6 +273,14 @@ class PeerLeft(msgspec.Struct, frozen=True, gc=False):
     repaired: bool
 
 
+class PeerBanned(msgspec.Struct, frozen=True, gc=False):
+    """A peer has broken rules too often, this last: for so long it counts as lost and is not listened to."""
+
+    peer: NodeId
+    offence: Offence
+    lasts: Time
+
+
 class Rejoined(msgspec.Struct, frozen=True, gc=False):
     """Others had declared this node failed: it goes on under a higher incarnation, and has joined again."""
 
@@ -317,6 +343,7 @@ Notification = (
     | StoodStill
     | PeerDeclaredFailed
     | PeerLeft
+    | PeerBanned
     | Rejoined
     | NameConflict
     | OwnNameSeen

@@ -23,6 +23,7 @@ from omen.protocol.events import (
     Handlers,
     Input,
     NodeId,
+    Offence,
     Output,
     Randomness,
     RarerInput,
@@ -32,6 +33,7 @@ from omen.protocol.events import (
     TimerHandlers,
     Topic,
 )
+from omen.protocol.membership.conduct import Conduct
 from omen.protocol.membership.gossip import Finding, OwnDigestSeen, PeerRejoined, RoundTimer
 from omen.protocol.membership.join_leave import JoinLookup
 from omen.protocol.membership.lost_peers import LostPeer
@@ -58,6 +60,7 @@ from omen.protocol.storage.storage import StorageLookup
 from omen.protocol.storage.store import RecordStore
 from omen.protocol.validation import MessageValidator
 
+BANNED = "banned"
 AnyLookup = LinkedLossLookup | LossReportLookup | RendezvousLookup | JoinLookup | StorageLookup
 """What a place on the ring is looked up for."""
 
@@ -91,6 +94,7 @@ class OmenNode(ShownNode):
         self._dissemination = Dissemination(ref, config, self._out)
         self._refusals = Refusals(config)
         self._store = RecordStore(config.storage_bytes)
+        self._conduct = Conduct(config)
         self._build(ref, topics, contacts)
 
     def _build(
@@ -114,7 +118,7 @@ class OmenNode(ShownNode):
         self._contacts = tuple(contacts)
         self._offset = 0
         self._paced_at = 0
-        self._peer_losses = losses = PeerLosses(context, parts, self._refusals)
+        self._peer_losses = losses = PeerLosses(context, parts, self._refusals, self._conduct)
         self._handlers = parts.handlers() | losses.handlers() | self._own_handlers()
         self._timers = parts.timers() | losses.timers() | self._own_timers()
         self._validator = MessageValidator(context, parts.coordinator, frozenset(self._handlers), parts.incarnations)
@@ -236,6 +240,8 @@ class OmenNode(ShownNode):
                 self._meet_contacts(peers)
             case events.PeerRefused(peer, later):
                 self._peer_losses.on_refused(peer, later)
+            case events.PeerOffended(peer, offence):
+                self._peer_losses.hold_to_account(peer, offence)
             case events.NameFree(incarnation):
                 if incarnation > self.ref.incarnation:
                     self._renew(incarnation)
@@ -271,19 +277,30 @@ class OmenNode(ShownNode):
 
     def receive(self, sender: NodeId, publication: Publication, now: Time) -> Sequence[Output]:
         """A publication came in. Nothing else of this node changes by it, so nothing has to be settled."""
-        if self.stopped:
+        if self.stopped or (self._conduct.banned and self._conduct.is_banned(sender, now)):
             return ()
         if not self._dissemination.in_use:
             self._clock.now = now
             self._spread_over_links()
-        return self._dissemination.receive(sender, publication, now)
+        outputs = self._dissemination.receive(sender, publication, now)
+        if not self._dissemination.offenders:
+            return outputs
+        self._dissemination.offenders.clear()
+        self._clock.now = now
+        self._peer_losses.hold_to_account(sender, Offence.IMPOSSIBLE)
+        return [*outputs, *self._conclude()]
 
     def _receive(self, sender: NodeId, message: Any) -> None:
         """Validate a message, then hand it to its handler."""
         parts = self._parts
+        if self._conduct.banned and self._conduct.is_banned(sender, self._clock.now):
+            self._refused[BANNED] += 1
+            return
         message, complaint = self._validator.check(sender, message)
         if complaint is not None:
             self._refused[complaint] += 1
+            if self._validator.offence is not None:
+                self._peer_losses.hold_to_account(sender, self._validator.offence)
             return
         if sender in parts.peer_table.tombstones:
             parts.lost_peers.on_message_from(sender, parts.incarnations.latest(sender))
@@ -460,7 +477,8 @@ class OmenNode(ShownNode):
 
     def _meet_contacts(self, peers: Sequence[Ref]) -> None:
         """The driver has found nodes alive. One that was declared failed here is told so: it refutes, or rejoins."""
-        found = [ref for ref in peers if ref.id != self.ref.id]
+        now = self._clock.now
+        found = [ref for ref in peers if ref.id != self.ref.id and not self._conduct.is_banned(ref.id, now)]
         lost = [ref for ref in found if self._parts.peer_table.is_declared_failed(ref)]
         for ref in lost:
             self._out.send(ref, messages.FailureNotice(self.ref, ref.incarnation, final=False))

@@ -13,23 +13,25 @@ from collections.abc import Iterable
 
 from omen.protocol import events
 from omen.protocol.context import NodeContext
-from omen.protocol.events import Handlers, NodeId, TimerHandlers
+from omen.protocol.events import Handlers, NodeId, Offence, TimerHandlers
+from omen.protocol.membership.conduct import Conduct
 from omen.protocol.membership.failure_detector import ProbeTimer
 from omen.protocol.membership.refusals import Refusals
-from omen.protocol.messages.base import EventId, EventKind, Ref
+from omen.protocol.messages.base import INCARNATION_AT_MOST, EventId, EventKind, Ref
 from omen.protocol.messages.overlay import Leaving, Pong
 from omen.protocol.parts import Parts
 
 
 class PeerLosses:
-    """`refusals`: outlasts the node's own incarnations, as everything else here does not."""
+    """`refusals` and `conduct` outlast the node's own incarnations, as everything else here does not."""
 
-    def __init__(self, context: NodeContext, parts: Parts, refusals: Refusals) -> None:
+    def __init__(self, context: NodeContext, parts: Parts, refusals: Refusals, conduct: Conduct) -> None:
         self._config = context.config
         self._out = context.out
         self._clock = context.clock
         self._parts = parts
         self._refusals = refusals
+        self._conduct = conduct
 
     def handlers(self) -> Handlers:
         return {Pong: self.on_pong, Leaving: self.on_leaving}
@@ -79,6 +81,18 @@ class PeerLosses:
         if not self._parts.peer_table.is_declared_failed(message.ref):
             self._out.notify(events.PeerLeft(message.ref, message.handled))
         self.lose(message.ref.id, message.ref.incarnation, doubtful=False)
+
+    def hold_to_account(self, peer: NodeId, offence: Offence) -> None:
+        """A peer has broken a rule. One that does so again and again is dropped for a while: lost for all that this
+        node knows, whichever incarnation comes next.
+        """
+        now = self._clock.now
+        if peer != self._parts.peer_table.id and self._conduct.note(peer, offence, now):
+            lasts = self._conduct.ban(peer, now)
+            self._out.notify(events.PeerBanned(peer, offence, lasts))
+            self.lose(peer, None, doubtful=False)
+            self._parts.peer_table.declare_failed(peer, INCARNATION_AT_MOST, now, lasts)
+            self._parts.lost_peers.forget(peer)
 
     def on_told(self, lost: Iterable[Ref], by: NodeId) -> None:
         """Another node names losses that this one may not have heard of yet."""

@@ -9,6 +9,7 @@ from omen.protocol.config import Config
 from omen.protocol.context import Clock
 from omen.protocol.dissemination.plumtree import Dissemination
 from omen.protocol.events import NodeId, Time, Topic
+from omen.protocol.membership.conduct import Conduct
 from omen.protocol.messages.base import EventId, Ref
 from omen.protocol.messages.overlay import RepairRequest
 from omen.protocol.messages.publications import StreamKey
@@ -38,6 +39,7 @@ class ShownNode:
     _dissemination: Dissemination
     _parts: Parts
     _refused: Counter[str]
+    _conduct: Conduct
     _shown_links: tuple[Links, int, dict[NodeId, LinkStatus]] | None = None
 
     @property
@@ -181,7 +183,9 @@ class ShownNode:
 
     def status(self) -> NodeStatus:
         """The node as it is now: all that the outside sees of it."""
-        own = OwnStatus(self.config, self.stopped, self.is_busy, dict(self._refused))
+        now = self._clock.now
+        scores, bans = self._conduct.scores(now), self._conduct.bans(now)
+        own = OwnStatus(self.config, self.stopped, self.is_busy, dict(self._refused), scores, bans)
         return take_status(self._parts, own, self._dissemination.status(self._clock.now))
 
     def next_publication(self, topic: Topic, now: Time) -> tuple[StreamKey, int, bool]:

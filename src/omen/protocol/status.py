@@ -9,7 +9,7 @@ import msgspec
 
 from omen.protocol.audit.labels import Label
 from omen.protocol.config import Config
-from omen.protocol.events import NodeId, RepairStage, Topic
+from omen.protocol.events import NodeId, RepairStage, Time, Topic
 from omen.protocol.messages.base import Descriptor, EventId, EventKind, Ref
 from omen.protocol.repair.links import LinkState
 
@@ -139,12 +139,16 @@ class StorageStatus(msgspec.Struct, frozen=True):
 
 
 class OwnStatus(msgspec.Struct, frozen=True):
-    """What the node itself adds to the state of its parts."""
+    """What the node itself adds to the state of its parts. `offences`: the points of peers that broke rules lately;
+    `bans`: how long those that did too often are still dropped.
+    """
 
     config: Config
     stopped: bool
     busy: bool
     refused: Mapping[str, int]
+    offences: Mapping[NodeId, float]
+    bans: Mapping[NodeId, Time]
 
 
 class NodeStatus(msgspec.Struct, frozen=True):
@@ -190,6 +194,16 @@ class NodeStatus(msgspec.Struct, frozen=True):
     def refused(self) -> Mapping[str, int]:
         """The messages that validation dropped, by reason."""
         return self.own.refused
+
+    @property
+    def offences(self) -> Mapping[NodeId, float]:
+        """The points of peers that broke rules lately."""
+        return self.own.offences
+
+    @property
+    def bans(self) -> Mapping[NodeId, Time]:
+        """How long peers that broke rules too often are still dropped."""
+        return self.own.bans
 
     @property
     def ref(self) -> Ref:

@@ -15,7 +15,7 @@ import msgspec
 
 from omen.protocol.budgets import SenderBudget
 from omen.protocol.context import NodeContext
-from omen.protocol.events import NodeId
+from omen.protocol.events import NodeId, Offence
 from omen.protocol.membership.connections import Incarnations
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import (
@@ -101,6 +101,8 @@ SPEAKERS: dict[type, Callable[[Any], Ref]] = {
     IndirectPing: lambda message: message.asker,
 }
 """Messages that are never passed on: they speak for their sender."""
+RELAYED_BEFORE = frozenset({Ping, IndirectPing})
+"""Nodes of version 0.1.0 probe in the name of others: that is refused, and no offence."""
 FORWARDED: dict[type, Callable[[Any], int]] = {
     RingWalk: lambda _: 1,
     LossReport: lambda _: 1,
@@ -130,12 +132,18 @@ class MessageValidator:
         self._incarnations = incarnations
         self._clock = context.clock
         self._forwards = SenderBudget(FORWARDS_PER_S, FORWARDS_AT_ONCE)
+        self.offence: Offence | None = None
 
     def check(self, sender: NodeId, message: Any) -> tuple[Any, str | None]:
-        """The message, bytes turned into one, and what is wrong with it if anything is."""
+        """The message, bytes turned into one, and what is wrong with it if anything is.
+
+        `offence`: afterwards, whether that is the fault of the sender itself. A relay may not know better.
+        """
+        self.offence = None
         if type(message) is bytes:
             message, complaint = read_message(message, decode)
             if complaint is not None:
+                self.offence = None if complaint == UNKNOWN else Offence.MALFORMED
                 return None, complaint
         kind = type(message)
         if kind not in self._kinds:
@@ -148,13 +156,14 @@ class MessageValidator:
                 return None, FALSE
             ref = speaker(message)
             if ref.id != sender:
+                self.offence = None if kind in RELAYED_BEFORE else Offence.FALSE_SENDER
                 return None, FALSE
             known = self._peer_table.known.get(sender)
             if known is not None and ref.incarnation < known.digest.ref.incarnation:
                 return None, STALE
         complaint = None if check is None else check(self, message)
         if price is not None and complaint is None and not self._forwards.take(sender, self._clock.now, price(message)):
-            complaint = TOO_MANY
+            complaint, self.offence = TOO_MANY, Offence.OVER_BUDGET
         return message, complaint
 
     def check_answer(self, message: ShadowReply) -> str | None:

@@ -22,6 +22,7 @@ from omen.protocol.events import (
     NodeId,
     Notification,
     OwnNameSeen,
+    PeerBanned,
     PeerDeclaredFailed,
     PeerLeft,
     PeerLost,
@@ -237,6 +238,8 @@ class TraceWriter:
                 return f"stops repairing {self.event(event)}: {outcome.replace('_', ' ')}"
             case PeerSuspected() | SuspicionRefuted() | StoodStill() | PeerDeclaredFailed() | PeerLeft():
                 return self._peer_notification(heard)
+            case PeerBanned(peer, offence, lasts):
+                return f"drops {self.name(peer)} for {lasts / SECOND:g} s: {offence.replace('_', ' ')}"
             case Rejoined(incarnation):
                 return f"was declared failed, and rejoins as incarnation {incarnation}"
             case SplitTopicsLinked(links, topics):

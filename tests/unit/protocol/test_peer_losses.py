@@ -7,11 +7,13 @@ from tests.unit.protocol.contexts import describe, make_context, ref
 from omen.protocol import events
 from omen.protocol.context import Outbox
 from omen.protocol.events import Notify
+from omen.protocol.membership.conduct import Conduct
 from omen.protocol.membership.refusals import Refusals
 from omen.protocol.messages.base import EventId, EventKind
 from omen.protocol.messages.overlay import Leaving
 from omen.protocol.parts import Parts, build_parts
 from omen.protocol.peer_losses import PeerLosses
+from omen.protocol.storage.store import RecordStore
 
 ME, PEER, OTHER = 10, 5, 7
 
@@ -19,11 +21,11 @@ ME, PEER, OTHER = 10, 5, 7
 def build(detector: bool = False) -> tuple[PeerLosses, Parts, Outbox]:
     """A node that knows one peer and has a link to it."""
     context = make_context(ME, (1, 2), detector=detector)
-    parts = build_parts(context, None, {})
+    parts = build_parts(context, None, {}, RecordStore(context.config.storage_bytes))
     parts.peer_table.learn(describe(PEER, (2, 3)))
     parts.ring.consider(ref(PEER))
     parts.links.preset(ref(PEER), ())
-    return PeerLosses(context, parts, Refusals(context.config)), parts, context.out
+    return PeerLosses(context, parts, Refusals(context.config), Conduct(context.config)), parts, context.out
 
 
 def news(out: Outbox) -> list[events.Notification]:

@@ -22,6 +22,7 @@ class DriverCounters(msgspec.Struct):
     """What happened between a core and its peers."""
 
     rejoins: int = 0
+    peers_banned: int = 0
     suspicions: int = 0
     refutations: int = 0
     declared_failed: int = 0

@@ -18,6 +18,7 @@ from omen.protocol.events import (
     NodeId,
     Notification,
     OwnNameSeen,
+    PeerBanned,
     PeerDeclaredFailed,
     PeerLeft,
     PeerSuspected,
@@ -35,6 +36,7 @@ from omen.protocol.events import (
     WindowCut,
 )
 from omen.protocol.messages.base import EventId, EventKind
+from omen.protocol.messages.publications import Publication
 
 REPAIR_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 REPAIRS_TIMED_AT_MOST = 256
@@ -66,6 +68,8 @@ class EventLog:
                 self._note_peer(notification)
             case RepairStageEntered() | RepairFinished() | RepairStopped():
                 self._note_repair(notification, now)
+            case PeerBanned(peer, offence, lasts):
+                self._log.warning("peer_banned", peer=self._label_of(peer), offence=offence, for_s=round(lasts / 1e6))
             case Rejoined(incarnation):
                 self._log.warning("node_rejoined", incarnation=incarnation)
             case RequestHandled(event):
@@ -85,6 +89,17 @@ class EventLog:
                 pass  # the broker, that was asked to leave, tells how it went
             case _:
                 assert_never(notification)
+
+    def note_refused(self, publication: Publication, sender: str, cause: str) -> None:
+        """A publication was refused for its signature."""
+        self._log.warning(
+            "publication_refused",
+            peer=sender,
+            cause=str(cause),
+            topic=self._log.topic(publication.topic),
+            publisher=self._label_of(publication.publisher),
+            sequence=publication.sequence,
+        )
 
     def _note_peer(
         self, notification: PeerSuspected | SuspicionRefuted | StoodStill | PeerDeclaredFailed | PeerLeft

@@ -77,6 +77,9 @@ def _write_detector(page: Page, driver: Driver, status: NodeStatus) -> None:
     page.counter(
         "omen_peers_declared_failed_total", "Peers declared failed, here or by others.", counters.declared_failed
     )
+    page.gauge("omen_banned_peers", "Peers that broke rules too often, and are dropped now.", len(status.bans))
+    page.counter("omen_peers_banned_total", "How often a peer was dropped for that.", counters.peers_banned)
+    page.gauge("omen_offence_points", "The most points that a peer has now.", max(status.offences.values(), default=0))
     page.counter("omen_standstills_total", "How often this node itself stood still.", counters.stood_still)
     page.counter("omen_rejoins_total", "How often the node was declared failed and rejoined.", counters.rejoins)
 

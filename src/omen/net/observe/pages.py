@@ -57,5 +57,7 @@ def topology_of(broker: Broker) -> dict[str, Any]:
         "repairs": driver.events.repairs.count,
         "refused": dict(broker.admission.refused),
         "denied": dict(broker.admission.access.denied),
+        "offences": {label_of(peer): round(points, 2) for peer, points in node.offences.items()},
+        "banned": {label_of(peer): round(left / 1e6, 1) for peer, left in node.bans.items()},
         "signatures": dict(broker.admission.signatures.counts) if broker.admission.signatures is not None else {},
     }

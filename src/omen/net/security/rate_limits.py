@@ -91,6 +91,11 @@ class Bans:
             self._bans.popitem(last=False)
         return length
 
+    def ban_for(self, who: Hashable, now: float, length: float) -> None:
+        """A ban of another's making, of this length; one that lasts longer stays."""
+        former = self._bans.pop(who, None) or _Ban(0, 0.0)
+        self._bans[who] = _Ban(former.count, max(former.until, now + length))
+
     def remaining(self, who: Hashable, now: float) -> float:
         """How long a ban still lasts; 0: there is none."""
         found = self._bans.get(who)

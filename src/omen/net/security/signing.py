@@ -163,6 +163,10 @@ class Verifier:
                 self._recent.popitem(last=False)
         return verdict
 
+    def blames(self, sender: NodeId, publication: Publication, verdict: Verdict) -> bool:
+        """Whether the peer it came from is to blame: where not all verify, one that passes it on may be honest."""
+        return verdict is Verdict.FORGED and (self.is_required or publication.publisher == sender)
+
     def is_verified(self, delivery: Deliver) -> bool:
         """Whether a publication that is delivered now was signed by its publisher. It may have been kept for long."""
         if not delivery.fields:

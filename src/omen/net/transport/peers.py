@@ -348,6 +348,18 @@ class Peers:
             return True
         return not peer.is_wanted
 
+    def expel(self, node: NodeId, seconds: float) -> None:
+        """The core has banned a peer: it is told, and no connection is made or taken until that ends."""
+        self.admission.bans.ban_for(node, self._loop.time(), seconds)
+        peer = self.table.get(node)
+        if peer is not None:
+            peer.is_wanted = False
+            if peer.connection is None:
+                self._drop(peer)
+            else:
+                explanation = f"{peer.name!r} is banned for {seconds:.0f} s: it broke the protocol too often"
+                peer.connection.refuse(Refused(explanation, Reason.BANNED))
+
     def forget(self, node: NodeId) -> None:
         """The core has lost it: no connection to it is kept or tried any more."""
         peer = self.table.get(node)

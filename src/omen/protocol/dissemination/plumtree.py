@@ -120,6 +120,7 @@ class Dissemination:
     """Part of a node. `in_use`: it was told of topics and links; until something is published nobody has to.
 
     `duplicates`: publications that came once more than needed. `impossible`: with a number nobody could have reached.
+    `offenders`: the peers these came from; the node takes them out.
     """
 
     kinds: tuple[type[Control], ...] = get_args(Control)
@@ -132,6 +133,7 @@ class Dissemination:
         self.in_use = False
         self.duplicates = 0
         self.impossible = 0
+        self.offenders: list[NodeId] = []
         self._windows = windows = Windows(self._settings, out)
         self._slow: set[NodeId] = set()
         self._pace = Pace(self._settings)
@@ -369,6 +371,7 @@ class Dissemination:
         sequence = publication.sequence
         if not 0 < sequence <= HIGHEST_SEQUENCE:
             self.impossible += 1
+            self.offenders.append(sender)
             return
         stream = stream or self._meet(publication, now)
         if stream is None:

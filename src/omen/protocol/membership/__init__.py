@@ -11,6 +11,8 @@
     failure_detector   SWIM with Lifeguard's suspicion. Heartbeat, Ping, IndirectPing, Pong; HeartbeatTimer, ProbeTimer
     lost_peers         peers declared failed that may be there after all. FailureNotice, Refutation;
                        RetryTimer
+    refusals           proof that a peer's process has ended
+    conduct            peers that break rules again and again, and are dropped for a while
     connections        to which peers connections are kept, and what they are told
 
 Invariants: the ring holds no incarnation that has a tombstone; a declaration of failure is final for its incarnation,

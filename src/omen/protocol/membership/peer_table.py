@@ -59,11 +59,11 @@ class PeerTable:
         ended = self.tombstones.get(ref.id)
         return ended is not None and ref.incarnation <= ended[0]
 
-    def declare_failed(self, node: NodeId, incarnation: int, now: Time) -> None:
-        """Remember that this incarnation of a node has ended, and forget what was known of it."""
+    def declare_failed(self, node: NodeId, incarnation: int, now: Time, life: Time | None = None) -> None:
+        """Remember for a while that this incarnation of a node has ended, and forget what was known of it."""
         before = self.tombstones.get(node)
         if before is None or before[0] < incarnation:
-            self.tombstones[node] = (incarnation, now + self._tombstone_life)
+            self.tombstones[node] = (incarnation, now + (self._tombstone_life if life is None else life))
         known = self.known.get(node)
         if known is not None and known.digest.ref.incarnation <= incarnation:
             self.forget(node)

@@ -11,6 +11,7 @@
                     RingWalk, ShadowQuery, RelayedQuery, LinkProposal, LinkedLossQuery; RepairTimer
     led_walk        a ring walk that its origin leads, where one that was passed on did not come back
     shadow_set      the state of one repair, and the pieces that the greedy engine joins
+    around          a plan around links that do not come about
     join_check      the links a repair counts on, asked for again before it ends
     shadow_member   a member of another node's shadow set. ShadowReply, LinkConfirmed, RingWalkReply
     backups         the four rules by which backup sets are chosen

@@ -497,6 +497,7 @@ class Repairer:
                 self.repair = None
                 return Abandoned(repair.event)
             elif self._config.remedies.redo_unconfirmed:
+                repair.note_in_vain()
                 return self._ask(repair)
             else:
                 return self._finish(repair)

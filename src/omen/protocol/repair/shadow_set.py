@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from omen.protocol.events import Engine, NodeId, RepairStage, Topic
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
+from omen.protocol.repair.around import TRIED_IN_VAIN, plan_around
 from omen.protocol.repair.join_check import JoinCheck, Pair, needed_links
 from omen.protocol.repair.led_walk import LedWalk
 
@@ -33,6 +35,7 @@ class Repair(msgspec.Struct):
     `passed_over`: nodes that could have taken a newcomer in, had they answered. `agreed_by_both`: a link between two
     nodes that were heard counts only if both name it. `planned`: the new links of this round. `check`: what is asked
     again before it ends; `doubted`: links that were not confirmed then. `led`: the walk that is led from here.
+    `in_vain`: links that were planned, and never made.
     """
 
     event: EventId
@@ -62,6 +65,7 @@ class Repair(msgspec.Struct):
     planned: list[Pair] = msgspec.field(default_factory=list)
     check: JoinCheck = msgspec.field(default_factory=JoinCheck)
     doubted: set[Pair] = msgspec.field(default_factory=set)
+    in_vain: Counter[Pair] = msgspec.field(default_factory=Counter)
 
     def silent(self) -> list[NodeId]:
         """Members that have not answered yet."""
@@ -144,7 +148,17 @@ class Repair(msgspec.Struct):
         degrees = [self.answers[node].degree if node in self.answers else 0 for node in nodes]
         centre = nodes.index(self.centre.id) if self.centre is not None else -1
         pairs = engine(topics_of, labels_of, degrees, rho, centre)
-        return [(nodes[one], nodes[other]) for one, other in pairs]
+        refused = {pair for pair, rounds in self.in_vain.items() if rounds >= TRIED_IN_VAIN}
+        if not any(_pair(nodes[one], nodes[other]) in refused for one, other in pairs):
+            return [(nodes[one], nodes[other]) for one, other in pairs]
+        found = plan_around(
+            refused, nodes, topics_of, labels_of, lambda topics, labels: engine(topics, labels, degrees, rho, centre)
+        )
+        return [(nodes[one], nodes[other]) for one, other in found]
+
+    def note_in_vain(self) -> None:
+        """These links were planned, and have not come about although both ends answer."""
+        self.in_vain.update(_pair(*pair) for pair in self.open_links)
 
     def proposals(self, me: Ref) -> Iterator[tuple[Ref, LinkProposal]]:
         """What is to be told to each end that has not confirmed its link."""

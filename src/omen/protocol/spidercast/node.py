@@ -25,6 +25,7 @@ from omen.protocol.events import (
     NodeId,
     Output,
     PeerLost,
+    PeerOffended,
     PeerRefused,
     Publish,
     Randomness,
@@ -262,8 +263,8 @@ class SpiderNode:
                 return self._out.take()
             case Publish() | Replay() | LinkBroken() | LinkSlow() | LinkReady() | LinkRoom():
                 pass  # it makes overlays, and carries no publications
-            case ContactsFound() | NameFree() | Store() | Fetch() | LoadRecords():
-                pass  # it has no ring
+            case ContactsFound() | NameFree() | Store() | Fetch() | LoadRecords() | PeerOffended():
+                pass  # it has no ring, and holds nobody to account
             case _:
                 assert_never(event)
         return self._conclude()
