@@ -1,8 +1,8 @@
 """One OMen node: its parts, and what goes where (omen 3-5).
 
 A part handles its own messages and timers, and returns what it found out; the node decides who hears of it. Whatever
-concerns several parts is here: a node that joins, leaves or rejoins, a publication that meets the links there are. What
-the loss of a peer means to all of them is in peer_losses.py.
+concerns several parts is here: a node that joins, leaves or rejoins. What the loss of a peer means to all of them is in
+peer_losses.py, how publications meet the links there are in publishing.py.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from omen.protocol.audit.audit import AuditPeriodTimer
 from omen.protocol.audit.leader_reports import RendezvousLookup
 from omen.protocol.config import Config
 from omen.protocol.context import Clock, NodeContext, Outbox
-from omen.protocol.dissemination.plumtree import Control, Dissemination, DisseminationTimer
-from omen.protocol.dissemination.window import SweepTimer
+from omen.protocol.dissemination.plumtree import Dissemination
 from omen.protocol.events import (
     Engine,
     Handlers,
@@ -51,7 +50,7 @@ from omen.protocol.messages.base import (
 from omen.protocol.messages.publications import Publication
 from omen.protocol.parts import build_parts
 from omen.protocol.peer_losses import PeerLosses
-from omen.protocol.repair.links import FADING, UP
+from omen.protocol.publishing import Publishing
 from omen.protocol.repair.loss_reports import LossReportLookup
 from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
@@ -90,7 +89,6 @@ class OmenNode(ShownNode):
         self._engine = engine
         self._registry = registry
         self._next_incarnation: int | None = None
-        self._lent: set[Topic] = set()
         self._dissemination = Dissemination(ref, config, self._out)
         self._refusals = Refusals(config)
         self._store = RecordStore(config.storage_bytes)
@@ -104,6 +102,7 @@ class OmenNode(ShownNode):
         contacts: Sequence[Ref],
         tombstones: Mapping[NodeId, tuple[int, Time]] | None = None,
         lost_peers: Mapping[NodeId, LostPeer] | None = None,
+        lent: Iterable[Topic] = (),
     ) -> None:
         """All parts, from nothing: at the beginning of each incarnation."""
         config, registry = self.config, self._registry
@@ -119,14 +118,14 @@ class OmenNode(ShownNode):
         self._offset = 0
         self._paced_at = 0
         self._peer_losses = losses = PeerLosses(context, parts, self._refusals, self._conduct)
-        self._handlers = parts.handlers() | losses.handlers() | self._own_handlers()
-        self._timers = parts.timers() | losses.timers() | self._own_timers()
+        self._publishing = publishing = Publishing(context, parts, self._dissemination, lent)
+        self._handlers = parts.handlers() | losses.handlers() | publishing.handlers() | self._own_handlers()
+        self._timers = parts.timers() | losses.timers() | publishing.timers() | self._own_timers()
         self._validator = MessageValidator(context, parts.coordinator, frozenset(self._handlers), parts.incarnations)
 
     def _own_handlers(self) -> Handlers:
         """The messages that concern several parts."""
         return {
-            **dict.fromkeys(self._dissemination.kinds, self._on_dissemination),
             messages.DigestOffer: self._on_digest_offer,
             messages.Descriptors: self._on_descriptors,
             messages.Status: self._on_status,
@@ -144,7 +143,6 @@ class OmenNode(ShownNode):
 
     def _own_timers(self) -> TimerHandlers:
         return {
-            **dict.fromkeys(self._dissemination.timers, self._on_dissemination_timer),
             RoundTimer: self._on_round,
             LookupTimer: self._on_lookup_timer,
             DepartTimer: self._on_depart_timer,
@@ -207,7 +205,7 @@ class OmenNode(ShownNode):
         farewell = messages.Leaving(self.ref, handled=False)
         parts.join_leave.say_goodbye(handled=False)
         contacts = [known[other] for other in sorted(known)]
-        self._build(ref, parts.requests.wanted, contacts, tombstones, lost_peers)
+        self._build(ref, parts.requests.wanted, contacts, tombstones, lost_peers, self._publishing.lent)
         self._out.to_oneself.clear()
         self._out.notify(events.Rejoined(incarnation))
         self._dissemination.rejoin(ref)
@@ -254,14 +252,13 @@ class OmenNode(ShownNode):
             case events.LinkSlow(peer):
                 self._dissemination.on_slow(peer)
             case events.LinkReady(peer):
-                self._spread_over_links()
+                self._publishing.follow_links()
                 self._dissemination.on_ready(peer, now)
             case events.Replay(topic):
-                self._spread_over_links()
+                self._publishing.follow_links()
                 self._dissemination.replay(topic, now)
             case events.Subscribe(added, dropped):
-                self._lent.difference_update(added)
-                self._parts.requests.resubscribe(added, dropped)
+                self._publishing.subscribe(added, dropped)
             case events.Store(token, records):
                 self._parts.storage.write(token, records)
             case events.Fetch(token, place):
@@ -281,7 +278,7 @@ class OmenNode(ShownNode):
             return ()
         if not self._dissemination.in_use:
             self._clock.now = now
-            self._spread_over_links()
+            self._publishing.follow_links()
         outputs = self._dissemination.receive(sender, publication, now)
         if not self._dissemination.offenders:
             return outputs
@@ -335,7 +332,7 @@ class OmenNode(ShownNode):
         ):
             self._settle_overlay()
         if self._dissemination.in_use:
-            self._spread_over_links()
+            self._publishing.follow_links()
 
     def _settle_overlay(self) -> None:
         """Confirm links that came up, keep connections, tell others what changed."""
@@ -577,41 +574,10 @@ class OmenNode(ShownNode):
         dissemination, now = self._dissemination, self._clock.now
         dissemination.check_payload(payload)
         if topic not in self._parts.requests.wanted:
-            self._lent.add(topic)
-            self._parts.requests.resubscribe((topic,), ())
-            self._spread_over_links()
+            self._publishing.lend(topic)
             before = self._conclude()
             sequence, outputs = dissemination.publish(topic, payload, now, fields)
             return sequence, [*before, *outputs]
         if not dissemination.in_use:
-            self._spread_over_links()
+            self._publishing.follow_links()
         return dissemination.publish(topic, payload, now, fields)
-
-    def _on_dissemination(self, sender: NodeId, message: Control) -> None:
-        if not self._dissemination.in_use:
-            self._spread_over_links()
-        self._dissemination.on_control(sender, message, self._clock.now)
-
-    def _on_dissemination_timer(self, timer: DisseminationTimer) -> None:
-        self._dissemination.on_timer(timer, self._clock.now)
-        if self._lent and type(timer) is SweepTimer:
-            self._give_up_lent()
-
-    def _give_up_lent(self) -> None:
-        """A topic only published on is carried no longer than its windows live."""
-        oldest = self._clock.now - self.config.dissemination.window_age
-        over = [topic for topic in sorted(self._lent) if self._dissemination.published_at(topic) <= oldest]
-        if over and not self._parts.requests.departing:
-            self._lent.difference_update(over)
-            self._parts.requests.resubscribe((), over)
-
-    def _spread_over_links(self) -> None:
-        """Tell the dissemination which links there are, and who wants what at their far ends."""
-        topics_of, requests = self._parts.peer_table.topics_of, self._parts.requests
-        neighbours = {
-            other: (link.ref, topics_of(other))
-            for other, link in self._parts.links.links.items()
-            if link.state in (UP, FADING)
-        }
-        topics = topics_of(self._parts.peer_table.id)
-        self._dissemination.refresh(topics, requests.wanted, requests.waiting_for(), neighbours, self._clock.now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from omen.protocol.config import Config
 from omen.protocol.context import Clock
@@ -30,7 +31,11 @@ from omen.protocol.status import (
 
 
 class ShownNode:
-    """The part of a node's interface that changes nothing."""
+    """The part of a node's interface that changes nothing.
+
+    What costs little is a copy. A mapping that monitors ask for often may be the node's own, and then it can be read
+    alone: who keeps it sees it change.
+    """
 
     config: Config
     stopped: bool
@@ -57,9 +62,9 @@ class ShownNode:
         return self._parts.peer_table.me.topics
 
     @property
-    def wanted(self) -> set[Topic]:
-        """The topics of this node once everything it asked for is handled."""
-        return self._parts.requests.wanted
+    def wanted(self) -> frozenset[Topic]:
+        """The topics of this node once everything it asked for is handled: as they are now."""
+        return frozenset(self._parts.requests.wanted)
 
     @property
     def is_joining(self) -> bool:
@@ -112,7 +117,7 @@ class ShownNode:
     @property
     def requests(self) -> Mapping[EventId, RepairRequest]:
         """What this node has asked its successor for, and is not yet handled."""
-        return self._parts.requests.open
+        return MappingProxyType(self._parts.requests.open)
 
     def has_declared_failed(self, ref: Ref) -> bool:
         """Whether this incarnation of a peer has ended, as far as this node knows."""
@@ -126,7 +131,7 @@ class ShownNode:
     @property
     def refused(self) -> Mapping[str, int]:
         """The messages that validation dropped, by reason."""
-        return self._refused
+        return MappingProxyType(self._refused)
 
     def has_backups_for(self, node: NodeId, incarnation: int) -> bool:
         """Whether a backup set is kept for this incarnation of a peer."""
@@ -136,7 +141,7 @@ class ShownNode:
     @property
     def topic_sets(self) -> Mapping[NodeId, frozenset[Topic]]:
         """The topics of the peers that this node knows."""
-        return self._parts.peer_table.topic_sets
+        return MappingProxyType(self._parts.peer_table.topic_sets)
 
     def backup_sets(self) -> Mapping[NodeId, BackupSetStatus]:
         """What is kept in case a predecessor fails."""

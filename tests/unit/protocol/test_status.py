@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, MutableMapping, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from tests.unit.protocol.contexts import describe, ref
 
 from omen.maintain.choosing import choose_links
 from omen.protocol.config import Config
-from omen.protocol.events import SECOND, Received
+from omen.protocol.events import SECOND, Received, Subscribe
 from omen.protocol.messages.overlay import Descriptors, LinkOpen
 from omen.protocol.node import OmenNode
 
@@ -29,6 +29,20 @@ def frozen(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [frozen(one) for one in value]
     return value
+
+
+def test_what_a_node_wants_is_handed_out_as_it_is_now() -> None:
+    node = OmenNode(ref(ME), (1, 2), Config(), random.Random(1), choose_links)
+    node.start(0)
+    wanted = node.wanted
+    node.handle(Subscribe((3,), (1,)), SECOND)
+    assert (wanted, node.wanted) == ({1, 2}, {2, 3})
+
+
+def test_what_a_node_shows_can_be_read_alone() -> None:
+    node = OmenNode(ref(ME), (1, 2), Config(), random.Random(1), choose_links)
+    for mapping in (node.requests, node.refused, node.topic_sets):
+        assert not isinstance(mapping, MutableMapping)
 
 
 def test_nothing_in_a_status_changes_when_the_node_goes_on() -> None:

@@ -18,6 +18,7 @@
     views           Algs. 2 and 4: the backup sets of the predecessors, and whether they are ready
     link_pruning    redundant links are taken down where another path is verified. PruneHint, PathProbe, PathReply,
                     PruneRequest, PruneReply, PruneDone; TrialTimer, FadingTimer
+    path_probes     probes of other nodes that pass through this one: each passes once, and few for one neighbour
 
 Invariants: a link counts only when both ends agreed on it; a node handles one repair at a time; what a repair was told
 of is not taken down while it runs. Promise: up to L concurrent losses, once handled, leave every topic connected.

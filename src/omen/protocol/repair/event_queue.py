@@ -79,6 +79,26 @@ class EventQueue:
         while len(self.handled) > 1 and sum(map(len, self.handled.values())) > HANDLED_NODES_AT_MOST:
             del self.handled[next(iter(self.handled))]
 
+    def recall(self, linked: EventId, descriptor: Descriptor | None) -> Loss:
+        """All this node has been told of a linked loss. `known` only if its neighbours were named to it.
+
+        `descriptor`: the lost node's, if one is known. What was handled before is told by the nodes that were heard
+        then: they stand for all that it held together.
+        """
+        pending, repaired = self.pending.get(linked), self.handled.get(linked)
+        loss = Loss(linked, known=False)
+        if pending is not None:
+            loss = Loss(linked, set(pending.loss.topics), dict(pending.loss.neighbours), dict(pending.loss.backups))
+            loss.known = pending.client is not None or bool(pending.loss.neighbours.keys() - pending.reporters.keys())
+        if descriptor is not None and descriptor.digest.ref.incarnation == linked.incarnation:
+            loss.topics.update(descriptor.topics)
+            loss.neighbours.update({ref.id: ref for ref in descriptor.neighbours})
+            loss.known = True
+        if repaired is not None:
+            loss.neighbours.update(repaired)
+            loss.known = True
+        return loss
+
     def weight(self) -> int:
         """How much is kept of all pending events."""
         return sum(pending.weight for pending in self.pending.values())

@@ -169,9 +169,12 @@ class Repairer:
         self.repair = None
 
     def _finish(self, repair: Repair) -> Outcome:
-        silent = self._could_take_in(repair)
         pending = self._event_queue.pending.get(repair.event)
-        if silent and pending is not None and pending.put_off < PUT_OFF_AT_MOST:
+        if (
+            self._may_take_in(repair, repair.passed_over, living=True)
+            and pending is not None
+            and pending.put_off < PUT_OFF_AT_MOST
+        ):
             pending.put_off += 1
             pending.linked |= repair.topics.difference(repair.uncovered())
             pending.passed_over |= repair.passed_over
@@ -187,24 +190,24 @@ class Repairer:
 
         So do those that were declared failed while the join was put off.
         """
-        missing = set(repair.uncovered())
-        if repair.centre is None or not missing or self._peer_table.is_declared_failed(repair.centre):
-            return
         earlier = pending.passed_over if pending is not None else {}
-        for node, ref in sorted((earlier | repair.passed_over).items()):
-            if not missing.isdisjoint(self._peer_table.topics_of(node) or missing):
-                self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
+        for ref in self._may_take_in(repair, earlier | repair.passed_over):
+            self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
 
-    def _could_take_in(self, repair: Repair) -> list[Ref]:
-        """A newcomer is alone in a topic: the nodes that may have it, did not answer, and are not known to be lost."""
+    def _may_take_in(self, repair: Repair, passed_over: dict[NodeId, Ref], living: bool = False) -> list[Ref]:
+        """A newcomer is alone in a topic: of these nodes, which did not answer, those that may have it.
+
+        `living`: only those not known to be lost.
+        """
         table = self._peer_table
         if repair.centre is None or table.is_declared_failed(repair.centre):
             return []
         missing = set(repair.uncovered())
         return [
             ref
-            for node, ref in sorted(repair.passed_over.items())
-            if not table.is_declared_failed(ref) and not missing.isdisjoint(table.topics_of(node) or missing)
+            for node, ref in sorted(passed_over.items())
+            if not missing.isdisjoint(table.topics_of(node) or missing)
+            and not (living and table.is_declared_failed(ref))
         ]
 
     def _wait_until_ready(self, repair: Repair) -> Outcome | None:
@@ -417,31 +420,11 @@ class Repairer:
         pending = self._event_queue.pending.get(linked)
         if self._ring.is_coordinator(node) or (pending is not None and pending.inquirers):
             repair.inquiries.discard(node)
-            repair.add_loss(self._recall(linked))
+            repair.add_loss(self._event_queue.recall(linked, self._peer_table.known.get(node)))
             return True
         repair.inquiries.add(node)
         self._ring_lookup.find(node, LinkedLossLookup(repair.event, linked), self._ring.members.values())
         return False
-
-    def _recall(self, linked: EventId) -> Loss:
-        """All this node has been told of a linked loss. `known` only if its neighbours were named to it.
-
-        What was handled before is told by the nodes that were heard then: they stand for all that it held together.
-        """
-        pending, descriptor = self._event_queue.pending.get(linked), self._peer_table.known.get(linked.node)
-        loss = Loss(linked, known=False)
-        if pending is not None:
-            loss = Loss(linked, set(pending.loss.topics), dict(pending.loss.neighbours), dict(pending.loss.backups))
-            loss.known = pending.client is not None or bool(pending.loss.neighbours.keys() - pending.reporters.keys())
-        if descriptor is not None and descriptor.digest.ref.incarnation == linked.incarnation:
-            loss.topics.update(descriptor.topics)
-            loss.neighbours.update({ref.id: ref for ref in descriptor.neighbours})
-            loss.known = True
-        repaired = self._event_queue.handled.get(linked)
-        if repaired is not None:
-            loss.neighbours.update(repaired)
-            loss.known = True
-        return loss
 
     def on_located(self, purpose: LinkedLossLookup, successor: Ref | None) -> Outcome | None:
         """The coordinator of a linked loss was found: ask it for the former neighbours, or do without."""

@@ -1,6 +1,8 @@
-"""The order of events (omen Alg. 5)."""
+"""The order of events (omen Alg. 5), and what is known of them."""
 
 from __future__ import annotations
+
+from tests.unit.protocol.contexts import describe, ref
 
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId
@@ -15,3 +17,30 @@ def test_what_is_taken_over_comes_before_what_was_heard_of_later() -> None:
     queue.exe_q += [newest, new]
     queue.exe_q.append(old)  # its coordinator has failed, and it falls to this node
     assert [queue.take() for _ in range(3)] == [old, new, newest]
+
+
+def test_what_is_recalled_of_a_linked_loss_is_known_once_its_neighbours_were_named() -> None:
+    queue, lost = EventQueue(), EventId(7, 1, EventKind.LEAVE)
+    assert not queue.recall(lost, None).known
+    pending = queue.get(lost)
+    pending.loss.topics.add(1)
+    pending.loss.neighbours[3] = pending.reporters[3] = ref(3)
+    reported = queue.recall(lost, None)
+    assert (reported.topics, list(reported.neighbours), reported.known) == ({1}, [3], False)
+    assert queue.recall(lost, describe(7, (1, 2), degree=2)).known
+    former = queue.recall(EventId(7, 2, EventKind.LEAVE), describe(7, (1, 2), degree=2))
+    assert (former.topics, former.known) == (set(), False), "what is known of another incarnation says nothing"
+
+
+def test_what_is_recalled_of_a_handled_loss_is_who_was_heard_then() -> None:
+    queue, lost = EventQueue(), EventId(7, 1, EventKind.LEAVE)
+    queue.collect(lost, [ref(3), ref(4)])
+    found = queue.recall(lost, None)
+    assert (sorted(found.neighbours), found.known) == ([3, 4], True)
+
+
+def test_what_is_recalled_is_a_copy() -> None:
+    queue, lost = EventQueue(), EventId(7, 1, EventKind.LEAVE)
+    queue.get(lost).loss.topics.add(1)
+    queue.recall(lost, None).topics.add(2)
+    assert queue.get(lost).loss.topics == {1}

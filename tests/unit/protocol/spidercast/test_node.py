@@ -10,7 +10,7 @@ from omen.protocol.events import Depart, Disconnect, Left, Notify, Subscribe
 from omen.protocol.messages.overlay import encode
 from omen.protocol.spidercast import messages as say
 from omen.protocol.spidercast.config import SpiderConfig, coverage, similarity
-from omen.protocol.spidercast.node import HeartbeatTimer
+from omen.protocol.spidercast.node import HeartbeatTimer, SpiderStatus
 from omen.protocol.spidercast.task import MaintainTimer
 from unit.protocol.spidercast.spiders import ME, Bench, ref
 
@@ -166,3 +166,24 @@ def test_a_node_that_finds_no_node_looks_again_when_one_has_joined() -> None:
     bench.view.interests[5] = {1}
     bench.view.version += 1
     assert bench.kinds(bench.loop()) == ["Connect"]
+
+
+def shown(status: SpiderStatus) -> tuple[object, ...]:
+    """What changes in a status, as plain values."""
+    task = status.tasks[0]
+    known = {node: (one.degree, tuple(one.interest)) for node, one in task.neighbours.items()}
+    return status.topics, dict(task.cover), known, dict(status.refused)
+
+
+def test_nothing_in_a_status_changes_when_the_node_goes_on() -> None:
+    bench = Bench({1, 2}, {11: {1}, 12: {1, 2}})
+    bench.connected_by(11, [1], degree=1)
+    status = bench.node.status()
+    before = shown(status)
+    bench.beats(11, 7, 9, (1, 2))
+    bench.connected_by(12, [1, 2])
+    bench.hear(12, "nonsense")
+    bench.tell(Subscribe(added=(3,)))
+    assert shown(status) == before
+    now = bench.node.status()
+    assert all(one != other for one, other in zip(shown(now), before, strict=True)), "all of it has changed at the node"
