@@ -1,4 +1,4 @@
-"""Small overlays worked out by hand."""
+"""Small overlays of all algorithms, worked out by hand."""
 
 from __future__ import annotations
 
