@@ -45,6 +45,14 @@ def test_the_functions_of_a_walk_are_in_its_files(walk: str) -> None:
     assert missing == []
 
 
+def test_the_classes_in_the_picture_of_the_walks_are_there() -> None:
+    picture = (ROOT / "docs" / "walk.svg").read_text(encoding="utf-8")
+    named = set(re.findall(r"\b(?:[A-Z][a-z]+){2,}\b", " ".join(re.findall(r'<text class="[ns]".*?>(.*?)<', picture))))
+    found = [re.findall(r"^class (\w+)", path.read_text(), re.MULTILINE) for path in (ROOT / "src").rglob("*.py")]
+    assert {"OmenNode", "FailureDetector", "LossReport"} <= named
+    assert named - {name for names in found for name in names} == set()
+
+
 def test_the_rooms_are_those_of_the_package() -> None:
     told = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
     rooms = {path.name for path in (ROOT / "src" / "omen").iterdir() if (path / "__init__.py").exists()}
