@@ -5,21 +5,24 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from omen.cli.arguments import add_json, add_workload
+from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.declared_options import add_declared_options, given_options, listed, told
 from omen.cli.output import print_facts, print_json, shown
-from omen.cli.progress import working
+from omen.cli.progress import counting, working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.design import resolve_options
+from omen.design.schedule import PART_NODES, parse_schedule, read_seed, rho_of
 from omen.errors import InvalidInput
 from omen.systems import ALGORITHMS, find_algorithm
 
 if TYPE_CHECKING:
     from omen.design import Algorithm
+    from omen.design.rounds import Rounds
 
 EPILOG = """\
 example:
   omen design --workload w --algorithm low-oda --rho 3 --out o.parquet
+  omen design --workload w --algorithm low-oda --rounds auto --out o.parquet
 """
 
 
@@ -33,6 +36,7 @@ def add_parser(commands: Any) -> None:
     add_workload(parser)
     parser.add_argument("--algorithm", metavar="A", default="low-oda", help="one of those below (low-oda)")
     add_declared_options(parser, ALGORITHMS)
+    _add_rounds_options(parser)
     parser.add_argument("--out", metavar="O", help="table of links to write; without it the result is only shown")
     parser.add_argument(
         "--engine", choices=("local", "spark"), default="local", help="where it is built; spark: per-topic only (local)"
@@ -42,15 +46,51 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(handler=design)
 
 
+def _add_rounds_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("rounds", "gm, low-oda and minmax-oda for workloads of any size")
+    group.add_argument("--rounds", metavar="R", help="auto, or steps such as m4c6,m3c12,r2 (the exact algorithm)")
+    group.add_argument("--workers", metavar="N", type=at_least(1), help="threads; never changes the result (all cores)")
+    group.add_argument("--part-nodes", metavar="N", type=at_least(2), help=f"nodes of a part ({PART_NODES})")
+    group.add_argument("--caps", metavar="C", type=at_least(1), help="most links of a node, where that is possible")
+
+
 def design(arguments: argparse.Namespace) -> int:
     algorithm = find_algorithm(arguments.algorithm)
-    options = resolve_options(algorithm, given_options(arguments))
+    given = given_options(arguments)
+    if arguments.rounds is not None:
+        arguments.rounds_seed = read_seed(given.pop("seed", 0))
+    options = resolve_options(algorithm, given)
+    _require_rounds_options(arguments, algorithm.name)
     result = (_design_on_spark if arguments.engine == "spark" else _design_here)(arguments, algorithm, options)
     if arguments.json:
         print_json(result)
     else:
         _print_result(result)
     return 0
+
+
+def _require_rounds_options(arguments: argparse.Namespace, algorithm: str) -> None:
+    """Refuse what makes no sense together, before anything is read."""
+    if arguments.rounds is None:
+        for name in ("workers", "part_nodes", "caps"):
+            if getattr(arguments, name) is not None:
+                raise InvalidInput(f"--{name.replace('_', '-')} is for designs in rounds: give --rounds auto")
+        return
+    rho_of(algorithm, {"rho": 1.0})
+    if arguments.rounds != "auto":
+        parse_schedule(arguments.rounds)
+
+
+def _rounds(arguments: argparse.Namespace, algorithm: str, options: dict[str, Any]) -> Rounds:
+    from omen.design.rounds import Rounds
+
+    return Rounds(
+        rho=rho_of(algorithm, options),
+        part_nodes=arguments.part_nodes or PART_NODES,
+        seed=arguments.rounds_seed,
+        workers=arguments.workers or 0,
+        most_links=arguments.caps or 0,
+    )
 
 
 def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
@@ -75,20 +115,33 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
         "topic_connected": found.topic_connected,
         "k_promised": algorithm.promise(options),
         "design_s": seconds,
+        "rounds": None,
         "out": arguments.out,
     }
 
 
 def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
-    from omen.systems.designing import design_timed
+    from omen.systems.designing import design_rounds_timed, design_timed
     from omen.tables import read_workload, require_table_name, write_overlay
 
     if arguments.out:
         require_table_name(arguments.out)
     with working("reading"):
         interests = read_workload(arguments.workload).interests
-    with working(f"designing with {algorithm.name}"):
-        designed = design_timed(algorithm, interests, options)
+    if arguments.rounds is None:
+        with working(f"designing with {algorithm.name}"):
+            designed = design_timed(algorithm, interests, options)
+    else:
+        settings = _rounds(arguments, algorithm.name, options)
+        with counting(f"designing with {algorithm.name} in rounds", interests.subscription_count) as tell:
+            designed = design_rounds_timed(
+                algorithm,
+                interests,
+                options,
+                settings,
+                arguments.rounds,
+                lambda facts: tell(interests.subscription_count - facts.left),
+            )
     if arguments.out:
         with working("writing"):
             write_overlay(arguments.out, designed.overlay, designed.record())
@@ -102,6 +155,7 @@ def _print_result(result: dict[str, Any]) -> None:
     print_facts(
         [
             ("algorithm", f"{result['algorithm']} ({settings})" if settings else result["algorithm"]),
+            *([("in rounds", result["rounds"]["schedule"])] if result["rounds"] else []),
             ("nodes", result["nodes"]),
             ("topics", result["topics"]),
             ("links", result["edges"]),

@@ -89,6 +89,41 @@ def test_design_passes_options_on(workload: Path, capsys: pytest.CaptureFixture[
     assert run_json(capsys, "design --algorithm harary-pt --k 4 --workload", workload)["k_promised"] == 4
 
 
+@pytest.mark.parametrize("algorithm", ["gm", "low-oda", "minmax-oda"])
+def test_design_in_rounds_says_so_and_repeats_by_its_schedule(
+    algorithm: str, workload: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = f"design --algorithm {algorithm} --part-nodes 20 --seed 5"
+    told = run_json(
+        capsys, f"{command} --rounds auto --workers 1 --workload", workload, "--out", tmp_path / "a.parquet"
+    )
+    again = f"{command} --rounds {told['rounds']['schedule']} --workers 3 --workload"
+    run_json(capsys, again, workload, "--out", tmp_path / "b.parquet")
+    interests = omen.read_workload(workload).interests
+    assert told["topic_connected"]
+    assert sum(told["rounds"]["links"]) + told["rounds"]["last_stage_links"] == told["edges"]
+    assert omen.read_overlay(tmp_path / "a.parquet", interests) == omen.read_overlay(tmp_path / "b.parquet", interests)
+    assert run(f"{command} --rounds auto --workload", workload) == 0
+    assert f"in rounds        {told['rounds']['schedule']}" in capsys.readouterr().out
+    assert run_json(capsys, "design --algorithm gm --workload", workload)["rounds"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--algorithm gm2 --rounds auto", "gm2 is not built in rounds"),
+        ("--rounds 4", "--rounds must be auto or steps such as"),
+        ("--workers 2", "--workers is for designs in rounds"),
+        ("--rounds auto --seed x", "option seed must be a whole number"),
+    ],
+)
+def test_rounds_that_make_no_sense_are_refused(
+    options: str, said: str, workload: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(f"design {options} --workload", workload) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_check_exits_0_if_it_holds_and_1_if_not(
     workload: Path, overlay: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

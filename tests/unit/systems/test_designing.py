@@ -27,4 +27,5 @@ def test_a_timed_design_is_the_design_and_its_summary_tells_what_it_is_worth() -
         "max_degree": 2,
         "topic_connected": True,
         "k_promised": 1,
+        "rounds": None,
     }

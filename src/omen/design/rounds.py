@@ -1,0 +1,244 @@
+"""Greedy designs in rounds: GM, MinMax-ODA and Low-ODA on all cores, for workloads of any size.
+
+Exact designs look at all pairs of nodes. Rounds look at the pairs within parts: in each round the nodes are divided
+anew, the greedy engine runs in every part on the components and degrees of all rounds before, and takes only links
+that are worth it now. See docs/algorithms/rounds.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from omen.design.schedule import PART_NODES, Auto, Profile, RoundFacts, Schedule, Step, parse_schedule, spread_of
+
+if TYPE_CHECKING:
+    from omen.interests import Interests
+    from omen.overlay import Overlay
+
+Codes = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+SAMPLE_NODES = 2048
+NEED = 3
+UNLIMITED = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How a design in rounds is to be made. `most_links`: a cap for every node from the first round on; 0: none."""
+
+    rho: float
+    part_nodes: int = PART_NODES
+    seed: int = 0
+    workers: int = 0  # 0: as many as there are processors
+    most_links: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsDone:
+    """The overlay, and what the rounds and the sub-rounds of the last stage came to."""
+
+    overlay: Overlay
+    rounds: tuple[RoundFacts, ...]
+    last: tuple[RoundFacts, ...]
+
+
+def round_seed(seed: int, number: int) -> np.uint64:
+    """What the randomness of a round is drawn from; sub-rounds of the last stage go on counting."""
+    from omen.kernels.counter_random import mix
+
+    return np.uint64(mix(np.uint64(seed), np.uint64(number), np.uint64(0)))
+
+
+def cap_nodes(step_cap: int | None, least: int, degrees: Codes, alone: Codes, most_links: int) -> Codes | None:
+    """The cap of each node in a round.
+
+    A node that is alone in many topics must take links itself, whatever the cap of the round: others cannot for it.
+    """
+    if step_cap is None and not most_links:
+        return None
+    if step_cap is None:
+        return np.full(degrees.size, most_links, np.int32)
+    needed = degrees + (alone + NEED * least - 1) // (NEED * least)
+    caps: Codes = np.minimum(np.maximum(needed, step_cap), most_links or UNLIMITED).astype(np.int32)
+    return caps
+
+
+def accept_links(links: Codes, room: Codes, seed: np.uint64) -> Codes:
+    """The proposals that are accepted by both ends: each node takes as many as it has room for, in the order of words.
+
+    Returned in the order of (u, v), each once.
+    """
+    from omen.interests import distinct
+    from omen.kernels.rounds import link_words
+
+    keys = distinct(links[:, 0].astype(np.int64) << 32 | links[:, 1])
+    u, v = (keys >> 32).astype(np.int32), (keys & (2**32 - 1)).astype(np.int32)
+    words = link_words(u, v, seed)
+    ends, owner = np.concatenate((u, v)), np.tile(np.arange(u.size), 2)
+    crowded = np.flatnonzero((np.bincount(ends, minlength=room.size) > room)[ends])
+    crowded = crowded[np.lexsort((owner[crowded], words[owner[crowded]], ends[crowded]))]
+    begins = np.flatnonzero(np.r_[True, ends[crowded][1:] != ends[crowded][:-1]]) if crowded.size else crowded
+    rank = np.arange(crowded.size) - np.repeat(begins, np.diff(np.r_[begins, crowded.size]))
+    refused = np.zeros(u.size, np.bool_)
+    refused[owner[crowded[rank >= room[ends[crowded]]]]] = True
+    return np.stack((u[~refused], v[~refused]), axis=1)
+
+
+class LocalRounds:
+    """The state of a design in rounds on this machine: rows and components of the topics still split, and degrees."""
+
+    def __init__(self, interests: Interests, settings: Rounds) -> None:
+        self.settings = settings
+        self.nodes = np.arange(interests.node_count, dtype=np.int32)
+        self.offsets, self.topics = interests.node_offsets, interests.node_topics
+        self.parents = np.arange(self.topics.size, dtype=np.int32)
+        self.labels = np.empty(0, np.int32)
+        self.pieces = np.zeros(interests.topic_count, np.int32)
+        self.degrees = np.zeros(self.nodes.size, np.int32)
+        self.alone = np.zeros(self.nodes.size, np.int32)
+        self.chosen: list[Codes] = []
+        self.left = 0
+        self._refresh()
+
+    def _refresh(self) -> None:
+        from omen.kernels.rounds import drop_connected, name_components
+
+        for _ in range(2):  # once to find what is connected, once to name what is left
+            self.labels = np.empty(self.topics.size, np.int32)
+            name_components(self.offsets, self.topics, self.parents, self.labels, self.pieces, self.alone)
+            if not (self.pieces == 1).any():
+                break
+            self.offsets, self.topics, self.parents = drop_connected(
+                self.offsets, self.topics, self.parents, self.pieces
+            )
+        self.left = int(np.maximum(self.pieces.astype(np.int64) - 1, 0).sum())
+
+    def take(self, links: Codes) -> None:
+        """Add links: degrees, then components."""
+        from omen.kernels.rounds import merge_components
+
+        weights = np.empty(len(links), np.int32)
+        merge_components(np.ascontiguousarray(links), self.offsets, self.topics, self.parents, weights)
+        self.degrees += np.bincount(links.ravel(), minlength=self.nodes.size).astype(np.int32)
+        self.chosen.append(links)
+        self._refresh()
+
+    def parts(self, step: Step, number: int) -> list[Codes]:
+        """The nodes of each part, ascending."""
+        order, size = self.divide(step, number), self.settings.part_nodes
+        return [np.sort(order[k : k + size]) for k in range(0, order.size, size)]
+
+    def divide(self, step: Step, number: int) -> Codes:
+        """The nodes in the order in which they are cut into parts. Nodes without an open topic are in none."""
+        from omen.kernels.rounds import division_keys
+
+        seed = round_seed(self.settings.seed, number)
+        keys = division_keys(self.offsets, self.topics, self.nodes, seed, step.alike)
+        order = np.lexsort((self.nodes, keys[:, 1], keys[:, 0]))
+        return order[np.diff(self.offsets)[order] > 0].astype(np.int32)
+
+    def profile(self) -> Profile:
+        """Of the nodes that the first round will have to do with, some that are alike, designed to the end."""
+        from omen.kernels.rounds import merge_components
+
+        links = self.part_links(np.sort(self.divide(Step(1), 0)[:SAMPLE_NODES]), Step(1))
+        weights = np.empty(len(links), np.int32)
+        merge_components(links, self.offsets, self.topics, self.parents.copy(), weights)
+        return Profile(self.nodes.size, self.left, tuple(np.sort(weights)[::-1].tolist()))
+
+    def part_links(self, nodes: Codes, step: Step) -> Codes:
+        """The links chosen within one part."""
+        from omen.kernels.engine import Instance, Rows, choose_links
+        from omen.kernels.rounds import part_rows
+
+        rows = part_rows(nodes, self.offsets, self.topics, self.labels, self.pieces.size)
+        degrees = self.degrees[nodes]
+        caps = cap_nodes(step.cap, step.least, degrees, self.alone[nodes], self.settings.most_links)
+        instance = Instance(Rows(*rows[:4]), rows[4], degrees, caps=caps)
+        return nodes[choose_links(instance, self.settings.rho, least=step.least)]
+
+    def facts(self, step: Step, links_before: int, left_before: int) -> RoundFacts:
+        links = sum(map(len, self.chosen))
+        return RoundFacts(
+            step, links - links_before, links, left_before - self.left, self.left, int(self.degrees.max(initial=0))
+        )
+
+    def run_round(self, step: Step, number: int, pool: ThreadPoolExecutor) -> RoundFacts:
+        links_before, left_before = sum(map(len, self.chosen)), self.left
+        found = list(pool.map(lambda nodes: self.part_links(nodes, step), self.parts(step, number)))
+        self.take(np.concatenate(found) if found else np.empty((0, 2), np.int32))
+        return self.facts(step, links_before, left_before)
+
+    def run_last(self, cap: int | None, number: int) -> RoundFacts:
+        """One sub-round of the last stage."""
+        from omen.kernels.rounds import part_rows, propose_links
+
+        links_before, left_before = sum(map(len, self.chosen)), self.left
+        seed = round_seed(self.settings.seed, number)
+        room = last_room(cap, self.degrees, self.alone, self.settings.most_links)
+        _, _, offsets, members, labels = part_rows(self.nodes, self.offsets, self.topics, self.labels, self.pieces.size)
+        links = propose_links(offsets, members, labels, self.nodes, self.degrees, room, seed)
+        self.take(accept_links(links, room, seed))
+        return self.facts(Step(1, cap), links_before, left_before)
+
+
+def last_room(cap: int | None, degrees: Codes, alone: Codes, most_links: int) -> Codes:
+    """How many links each node may take in a sub-round of the last stage."""
+    caps = np.maximum(degrees + alone, UNLIMITED if cap is None else cap)
+    if most_links:
+        caps = np.minimum(caps, max(most_links, 0 if cap is None else cap))
+    room: Codes = np.maximum(caps - degrees, 0).astype(np.int32)
+    return room
+
+
+def design_in_rounds(
+    interests: Interests,
+    settings: Rounds,
+    schedule: str = "auto",
+    tell: Callable[[RoundFacts], None] = lambda facts: None,
+) -> RoundsDone:
+    """An overlay in which every topic is connected, by rounds and a last stage."""
+    from omen.overlay import Overlay
+
+    state = LocalRounds(interests, settings)
+    plan = plan_rounds(schedule, settings.rho, state.profile)
+    rounds: list[RoundFacts] = []
+    last: list[RoundFacts] = []
+    with ThreadPoolExecutor(settings.workers or processors()) as pool:
+        while state.left and (step := plan.next_step(rounds)) is not None:
+            rounds.append(state.run_round(step, len(rounds), pool))
+            tell(rounds[-1])
+        while state.left:
+            last.append(state.run_last(next_cap(rounds, last, settings), len(rounds) + len(last)))
+            tell(last[-1])
+    links = np.concatenate(state.chosen) if state.chosen else np.empty((0, 2), np.int32)
+    return RoundsDone(Overlay.from_codes(interests.nodes, links[:, 0], links[:, 1]), tuple(rounds), tuple(last))
+
+
+def plan_rounds(schedule: str, rho: float, profile: Callable[[], Profile]) -> Schedule:
+    """The schedule of a text: auto, or steps."""
+    return Auto(profile(), spread_of(rho)) if schedule == "auto" else parse_schedule(schedule)
+
+
+def next_cap(rounds: Sequence[RoundFacts], last: Sequence[RoundFacts], settings: Rounds) -> int | None:
+    """The cap of the next sub-round: that of the rounds, and one more whenever a sub-round came to little."""
+    if settings.rho < 1 and not settings.most_links:
+        return None
+    if not last:
+        return settings.most_links or (rounds[-1].max_degree if rounds else 2)
+    before = last[-1]
+    cap = before.step.cap or 0
+    return cap + 1 if before.removed * 10 < before.left + before.removed else cap
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
