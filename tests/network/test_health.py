@@ -37,7 +37,7 @@ def test_a_node_is_alive_and_ready_with_warnings_until_it_leaves(monkeypatch: py
             assert (status, found["status"], found["warnings"]) == (200, "ok", ["cluster_smaller"])
             _, metrics = await fetch(ann.http_address, "/metrics")
             assert 'omen_health_warning{warning="cluster_smaller"} 1\n' in metrics
-            assert 'omen_health_warning{warning="views_not_ready"} 0\n' in metrics
+            assert 'omen_health_warning{warning="backup_sets_not_ready"} 0\n' in metrics
             assert "omen_node_ready 1\n" in metrics
             waits = [Stalled("tea", "bob", 1, 3, 9.0)]
             monkeypatch.setattr(Broker, "stalled", property(lambda _: waits))

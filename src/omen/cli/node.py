@@ -58,9 +58,13 @@ def _add_node(commands: Any) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--config", metavar="FILE", help="the node's settings, as TOML (not needed with --mqtt)")
     what.add_argument("--example", action="store_true", help="print a settings file with every setting explained")
-    what.add_argument("--replay", metavar="FILE", help="tell a fresh node what a recording holds; 1 if it differs")
+    what.add_argument(
+        "--replay", metavar="FILE", help="run a recording through a fresh node; exit code 1 if it answers otherwise"
+    )
     parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), help="the least level written (as in the file)"
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        help="write lines of this level and above (default: log_level)",
     )
     parser.add_argument("--mqtt", metavar="[HOST:]PORT", help="serve MQTT clients there (host: 127.0.0.1)")
     _add_join_timeout(parser)
@@ -79,7 +83,11 @@ def _add_pub(commands: Any) -> None:
     parser.add_argument("message", metavar="MESSAGE", help="what to say; -: each line of standard input")
     _add_joining(parser)
     parser.add_argument(
-        "--patience", metavar="SECONDS", type=seconds, default=10.0, help="for neighbours to hold it, once joined (10)"
+        "--patience",
+        metavar="SECONDS",
+        type=seconds,
+        default=10.0,
+        help="how long neighbours may take to hold it, once joined (10)",
     )
     add_json(parser)
     parser.set_defaults(handler=publish)
@@ -101,7 +109,9 @@ def _add_sub(commands: Any) -> None:
 
 
 def _add_joining(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--join", metavar="HOST:PORT", action="append", help="a member; may be repeated")
+    parser.add_argument(
+        "--join", metavar="HOST:PORT", action="append", help="the address of a member (a seed); may be repeated"
+    )
     parser.add_argument("--config", metavar="FILE", help="settings of a node, for its keys and members to join through")
     parser.add_argument("--cluster", metavar="NAME", help="the cluster's name (omen)")
     parser.add_argument("--name", metavar="NAME", help="of this node (made up)")

@@ -24,7 +24,7 @@ LOOK_S = 5.0
 SETTLING_S = 30.0  # an estimate of the ring's size is averaged over so long
 FORGETTING_S = 3600.0  # after so long a former size counts half
 FAR = 2.5  # how many times smaller than it was a cluster seems when that is worth a warning
-SEEDS, VIEWS, SMALLER = "seeds_unreachable", "views_not_ready", "cluster_smaller"
+SEEDS, VIEWS, SMALLER = "seeds_unreachable", "backup_sets_not_ready", "cluster_smaller"
 WARNINGS = (SEEDS, VIEWS, SMALLER)
 
 
