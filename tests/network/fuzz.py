@@ -1,6 +1,6 @@
 """Bytes that no node would send, to the first things a node does with bytes: the hello, the proof, frames, messages.
 
-    python -m tests.network.fuzz --seconds 3600 [--engine atheris|own] [--report FILE]
+    python -m tests.network.fuzz --seconds 3600 [--engine atheris|own] [--target NAME ...] [--report FILE]
 
 atheris (coverage-guided) is used where it is installed, a mutator of our own where it is not. What raises anything but
 the errors it may raise is a finding; so is whatever reads otherwise after it was written again.
@@ -16,7 +16,8 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,10 +158,62 @@ class Core:
 
     def _begin(self) -> None:
         ann, bob = Ref(OWN.node, 7, OWN.address), Ref(THEIRS.node, 8, THEIRS.address)
-        self._core = OmenNode(ann, (1, 7, 300), LIVE, random.Random(self._inputs), lambda *_: [])
+        forgiving = replace(LIVE, offence_limit=0)  # or it would listen to its neighbour no more
+        self._core = OmenNode(ann, (1, 7, 300), forgiving, random.Random(self._inputs), lambda *_: [])
         self._core.preset([Descriptor(Digest(bob, 1, 1), (1, 7, 300), (ann,))], [(bob, (ann,))], [bob])
         self._core.start(self._now)
         self._core.handle(Publish(1, b"tea"), self._now)
+
+
+class Signed:
+    """A publication as one that requires signatures looks at it. Keys are made when it is first used."""
+
+    def __init__(self) -> None:
+        self._verifier: Any = None
+        self._genuine: list[tuple[object, ...]] = []
+
+    def __call__(self, data: bytes) -> str:
+        if self._verifier is None:
+            self._begin()
+        try:
+            message = wire.decode(data)
+        except UNREADABLE:
+            return "unreadable"
+        if not isinstance(message, publications.Publication):
+            return "another"
+        verdict: str = self._verifier.check(message)
+        assert verdict != "verified" or _content(message) in self._genuine, "verified, and never signed"
+        return str(verdict)
+
+    def samples(self) -> Iterator[bytes]:
+        """Signed publications that are genuine."""
+        if self._verifier is None:
+            self._begin()
+        key = publications.stream_key(7, THEIRS.node, 8)
+        for sequence, block in ((1, b""), (2, publications.write_fields(publications.Fields(headers={"a": "b"})))):
+            sealed = self._signer.seal(key, sequence, sequence == 1, b"tea", block)
+            publication = publications.make_publication(key, sequence, b"tea", sequence == 1, sealed)
+            self._genuine.append(_content(publication))
+            yield publication.frame
+
+    def _begin(self) -> None:
+        import tempfile
+
+        from omen.net.security.key_files import make_cluster_keys, security_from
+        from omen.net.security.signing import Signer, Verifier
+
+        with tempfile.TemporaryDirectory() as folder:
+            make_cluster_keys(Path(folder), "omen", ("bob",))
+            security = replace(security_from(Path(folder), "bob"), sign=True, verify="require")
+            self._signer = Signer(security, "omen", "bob")
+            self._verifier = Verifier(security, "omen", lambda _: None)
+
+
+def _content(publication: publications.Publication) -> tuple[object, ...]:
+    """All that a signature covers."""
+    fields = publications.split_fields(publication.fields)
+    others = sorted((number, bytes(raw)) for number, raw in fields.items() if number != publications.SIGNATURE)
+    return publication.key, publication.sequence, publication.is_opening, publication.payload, others
 
 
 class Findings:
@@ -177,9 +230,8 @@ class Findings:
 
 
 TARGETS: dict[str, Callable[[bytes], str]] = {"hello": try_hello, "frame": try_frame, "core": Core()}
-
-
-KINDS = tuple(TARGETS)
+SIGNED = Signed()
+TARGETS["signed"] = SIGNED
 
 
 class Campaign:
@@ -239,40 +291,49 @@ def mutate(data: bytes, draw: random.Random) -> bytes:
     return bytes(changed[: 1 << 16])
 
 
-def run_own(campaign: Campaign, seconds: float, seed: int) -> None:
+def run_own(campaign: Campaign, seconds: float, seed: int, targets: Sequence[str]) -> None:
     """Our own mutator, over samples of everything."""
     draw = random.Random(seed)
     pool = {
         "hello": [bytes([draw.randrange(64)]) + hello for hello in sample_hellos() for _ in range(8)],
         "frame": list(sample_frames(draw)),
         "core": list(sample_frames(draw)),
+        "signed": list(SIGNED.samples()) if "signed" in targets else [],
     }
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        for target, samples in pool.items():
+        for target in targets:
             for _ in range(200):
-                campaign.try_one(target, mutate(draw.choice(samples), draw))
+                campaign.try_one(target, mutate(draw.choice(pool[target]), draw))
 
 
-def run_atheris(campaign: Campaign, seconds: float, seed: int, corpus: Path) -> None:
+def run_atheris(campaign: Campaign, seconds: float, seed: int, corpus: Path, targets: Sequence[str]) -> None:
+    """The first byte of an input says which target it is for."""
     import atheris
 
     draw = random.Random(seed)
     corpus.mkdir(parents=True, exist_ok=True)
     for number, frame in enumerate(sample_frames(draw)):
-        for target in (b"\x01", b"\x02"):
-            (corpus / f"frame{number}.{target.hex()}").write_bytes(target + frame)
+        for target in range(len(targets)):
+            (corpus / f"frame{number}.{target}").write_bytes(bytes([target]) + frame)
+    if "signed" in targets:
+        for number, frame in enumerate(SIGNED.samples()):
+            (corpus / f"signed{number}").write_bytes(bytes([targets.index("signed")]) + frame)
     for number, hello in enumerate(sample_hellos()):
         for how in range(8):
             (corpus / f"hello{number}.{how}").write_bytes(bytes([0, how]) + hello)
 
     def one(data: bytes) -> None:
         if data:
-            campaign.try_one(KINDS[data[0] % len(KINDS)], data[1:])
+            campaign.try_one(targets[data[0] % len(targets)], data[1:])
 
     of_handshake = [function for function in vars(Handshake).values() if callable(function)]
     of_hello = [read_hello, check_hello]
     of_frames = [wire.decode, wire.encode, publications.parse_publication]
+    if "signed" in targets:
+        from omen.net.security.signing import Verifier
+
+        of_frames += [function for function in vars(Verifier).values() if callable(function)]
     for function in (try_hello, try_frame, *of_handshake, *of_hello, *of_frames):
         atheris.instrument_func(function)
     options = [f"-max_total_time={int(seconds)}", "-max_len=8192", f"-seed={seed}", "-rss_limit_mb=4096"]
@@ -290,7 +351,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--engine", choices=("atheris", "own"))
     parser.add_argument("--report", type=Path)
     parser.add_argument("--corpus", type=Path, default=Path("build/corpus"))
+    parser.add_argument("--target", action="append", choices=tuple(TARGETS))
     told = parser.parse_args(argv)
+    targets = tuple(told.target or TARGETS)
     engine = told.engine
     if engine is None:
         try:
@@ -301,9 +364,9 @@ def main(argv: list[str] | None = None) -> int:
             engine = "atheris"
     campaign = Campaign(engine, told.report)
     if engine == "atheris":
-        run_atheris(campaign, told.seconds, told.seed, told.corpus)
+        run_atheris(campaign, told.seconds, told.seed, told.corpus, targets)
     else:
-        run_own(campaign, told.seconds, told.seed)
+        run_own(campaign, told.seconds, told.seed, targets)
     campaign.write()
     print(json.dumps(campaign.facts(), indent=1))
     return 1 if campaign.findings.seen else 0
