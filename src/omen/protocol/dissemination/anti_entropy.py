@@ -12,9 +12,9 @@ from operator import itemgetter
 
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.retransmission import Retransmission
-from omen.protocol.dissemination.stream import NEVER, Position, Stream
+from omen.protocol.dissemination.stream import FAR, NEVER, Position, Stream
 from omen.protocol.dissemination.window import ROUND, Pace, TopicWindow, Windows
-from omen.protocol.events import Held, NodeId, Time, Topic
+from omen.protocol.events import SECOND, Held, NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, StreamKey, StreamMark, stream_key
 
@@ -26,6 +26,8 @@ SETTLING = 10
 """For so many announce periods after it was linked, a node takes what is older than its links for none of its own."""
 SELDOM = 32
 """What nobody answers is repeated ever less often, at last once in so many rounds."""
+EARLY = SECOND
+"""A node is owed what was published so long before it was linked too: a publisher's clock is not asked."""
 MARKS_AT_MOST = 1024
 """In one message, of streams of the past."""
 
@@ -251,9 +253,9 @@ class AntiEntropy:
     ) -> Stream:
         """A stream this node knows nothing of: what of it is still to come, what was before its time, what is missing.
 
-        A newcomer begins at the live edge of what its first neighbour names, or where the run began if that was after
-        it was linked; what turns up later comes from another piece of the topic, and all that is kept of it is taken. A
-        node that was there all the time should have it all.
+        A newcomer begins at the live edge of what its first neighbour names, or where the stream was when it was linked
+        if that was before; what turns up later comes from another piece of the topic, and all that is kept of it is
+        taken. A node that was there all the time should have it all.
         """
         top = max(mark.top, mark.last)
         settling = self.is_settling(carried, now)
@@ -265,11 +267,9 @@ class AntiEntropy:
         elif not fresh and not settling:
             start = mark.opened
         elif carried.replays or carried.is_compared:
-            start = mark.first
-        elif carried.linked_at is not None and since >= carried.linked_at:
-            start = mark.opened
+            start = min(mark.first, self._owed_from(carried, mark, since, now))
         else:
-            start = top + 1
+            start = min(top + 1, self._owed_from(carried, mark, since, now))
         is_edge = start > top
         if stream is not None and stream.recent and is_edge:
             start = min(stream.recent)
@@ -287,6 +287,18 @@ class AntiEntropy:
         self._windows.touch(stream)
         self._windows.settle(stream, now)
         return stream
+
+    @staticmethod
+    def _owed_from(carried: TopicWindow, mark: StreamMark, since: Time, now: Time) -> int:
+        """From where on a stream was published after this node was linked, or just before, if it went on evenly.
+
+        Where windows are shorter than that, some of it is kept by no neighbour any more: it is told.
+        """
+        if carried.linked_at is None or since == NEVER:
+            return FAR
+        lasted, linked = max(1, now - since), now - carried.linked_at + EARLY
+        top = max(mark.top, mark.last)
+        return top - (top - mark.opened) * min(linked, lasted) // lasted
 
     def note_held(self, stream: Stream) -> None:
         """Tell the publisher's application how far those who pass its publications on are."""

@@ -207,6 +207,8 @@ class Retransmission:
             return
         for hole in stream.holes[:HOLES_PLANNED]:
             if hole.due <= now:
+                if not hole.is_told:
+                    self._pass_word_on(stream, hole)
                 first = hole.first
                 for begin, end in taken:
                     if begin > hole.last or end < first:
@@ -216,6 +218,16 @@ class Retransmission:
                     first = max(first, end + 1)
                 if first <= hole.last and not self._plan_range(stream, hole, first, hole.last, now):
                     return
+
+    def _pass_word_on(self, stream: Stream, hole: Hole) -> None:
+        """Neighbours hear what is missing here at once: if each waited for its own gap, a hop would add that time."""
+        hole.is_told = True
+        for peer in stream.carried.peers:
+            known = stream.known.get(peer)
+            if known is None or known.top < hole.last:
+                stream.told.pop(peer, None)
+        stream.told_at = NEVER
+        self._windows.touch(stream)
 
     def _plan_range(self, stream: Stream, hole: Hole, first: int, last: int, now: Time) -> bool:
         """Request it from those who keep it; whether there are credits left for more."""

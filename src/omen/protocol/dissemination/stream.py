@@ -21,10 +21,10 @@ NEVER: Time = -(1 << 62)
 class Hole:
     """Sequences of a stream that are known of and have not come. `due`: when they are requested.
 
-    `by_mark`: a neighbour announced them, and the tree has not brought them.
+    `by_mark`: a neighbour announced them, and the tree has not brought them. `is_told`: the others know of them too.
     """
 
-    __slots__ = ("by_mark", "due", "first", "last", "since")
+    __slots__ = ("by_mark", "due", "first", "is_told", "last", "since")
 
     def __init__(self, first: int, last: int, since: Time, due: Time, by_mark: bool) -> None:
         self.first = first
@@ -32,6 +32,7 @@ class Hole:
         self.since = since
         self.due = due
         self.by_mark = by_mark
+        self.is_told = not by_mark
 
 
 class Position:
@@ -205,7 +206,9 @@ class Stream:
         elif sequence == hole.last:
             hole.last -= 1
         else:
-            holes.insert(place + 1, Hole(sequence + 1, hole.last, hole.since, hole.due, hole.by_mark))
+            rest = Hole(sequence + 1, hole.last, hole.since, hole.due, hole.by_mark)
+            rest.is_told = hole.is_told
+            holes.insert(place + 1, rest)
             hole.last = sequence - 1
 
     def begin_at(self, first: int, now: Time) -> None:

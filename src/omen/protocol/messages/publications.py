@@ -23,6 +23,8 @@ _HEADER = struct.Struct(">B20sQ")
 _KEY = struct.Struct(">QQI")
 _BLOCK = struct.Struct(">H")
 HEADER_BYTES = _HEADER.size
+unpack_header = _HEADER.unpack_from
+"""Kind, key and sequence, from a frame that has so many bytes."""
 HIGHEST_SEQUENCE = 1 << 62
 """Far from where the next one would no longer fit into the wire form: what nobody can say, nobody may claim."""
 
@@ -99,7 +101,7 @@ def make_publication(key: StreamKey, sequence: int, payload: bytes, opening: boo
 
 def parse_publication(frame: bytes) -> Publication:
     """The publication in a frame whose first byte says it is one; struct.error where header or fields are cut off."""
-    kind, key, sequence = _HEADER.unpack_from(frame)
+    kind, key, sequence = unpack_header(frame)
     if kind >= FIELDS and _block_end(frame) > len(frame):
         raise struct.error("a publication is cut off in its fields")
     return Publication(key, sequence, frame)

@@ -144,3 +144,36 @@ def test_the_streams_that_were_noted_first_make_way() -> None:
     assert past.get(stream_key(TOPIC, 2, 1)) is None
     assert past.get(stream_key(TOPIC, 3, 1)) is not None
     assert sum(1 for _ in past.of(TOPIC)) == FORMER_AT_MOST
+
+
+def test_word_of_what_is_missing_passes_a_chain_of_nodes_without_waiting_for_each_of_their_gaps() -> None:
+    """Busy worlds with windows of a tenth of a second: each hop added the five seconds after which a hole ends."""
+    nodes = Neighbourhood([(1, 2), (2, 3), (3, 4), (4, 5)])
+    publish_two(nodes)
+    nodes.drops = lambda sender, to, message: sender == 1 and type(message) is Publication
+    publish_two(nodes)
+    nodes.crash(1)
+    nodes.refresh()
+    nodes.run(PROMISE_MS)
+    assert nodes.sequences(5, 1) == MISSED
+
+
+def test_a_node_just_linked_is_owed_what_was_published_since_then() -> None:
+    """Its link to the publisher's piece of the topic comes later, and that keeps less: the rest is told."""
+    nodes = Neighbourhood([(1, 4), (2, 3)], total_window_bytes=20_000)
+    nodes.run(3000)
+    nodes.publish(1)
+    nodes.waiting = {5}
+    nodes.add(5, refresh=False)
+    nodes.link(3, 5)
+    nodes.run(100)
+    nodes.waiting = set()
+    nodes.refresh()
+    for _ in range(200):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.link(4, 5)
+    nodes.run(PROMISE_MS)
+    got = nodes.sequences(5, 1)
+    assert [abs(sequence) for sequence in got] == list(range(abs(got[0]), 202))
+    assert -2 in got and 201 in got
