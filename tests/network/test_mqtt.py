@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiomqtt
@@ -137,6 +137,72 @@ def test_a_session_follows_its_client_to_another_node() -> None:
                 assert "bob" not in one.door.sessions
 
     go(talk())
+
+
+def test_a_session_survives_the_crash_of_its_node() -> None:
+    async def talk() -> None:
+        async with doors(4) as fronts, client(fronts[3], "ann") as ann:
+            await ann.publish("news", "so that both nodes are linked in it")
+            async with client(fronts[0], "bob", version=3, clean_session=False) as bob:
+                await bob.subscribe([("news", 1), ("more/#", 2)])
+            for number in range(3):
+                await ann.publish("news", f"before {number}", qos=1)
+            await until(lambda: fronts[0].door.sessions["bob"].queued == 3)
+            await asyncio.sleep(0.7)
+            await fronts[0].broker.abandon()
+            await ann.publish("news", "after", qos=1)
+            async with client(fronts[1], "bob", version=3, clean_session=False) as bob:
+                texts = [payload for _, payload, _, _ in await take(bob, 4)]
+                assert texts == [b"before 0", b"before 1", b"before 2", b"after"]
+                await ann.publish("more/x", "still subscribed", qos=2)
+                assert await take(bob, 1) == [("more/x", b"still subscribed", 2, False)]
+
+    go(talk())
+
+
+def test_another_node_queues_for_a_session_whose_node_has_crashed_and_publishes_its_will() -> None:
+    async def talk() -> None:
+        async with doors(3) as fronts, client(fronts[2], "ann") as ann:
+            will = aiomqtt.Will("wills/bob", "gone", 1)
+            await ann.subscribe("wills/+", qos=1)
+            await ann.publish("news", "so that both nodes are linked in it")
+            async with client(fronts[0], "bob", version=3, clean_session=False, will=will) as bob:
+                await bob.subscribe("news", qos=1)
+                await asyncio.sleep(0.7)
+                await fronts[0].broker.abandon()
+                with suppress(aiomqtt.MqttError):
+                    assert await asyncio.wait_for(take(ann, 1), 30) == [("wills/bob", b"gone", 1, False)]
+            await until(lambda: any("bob" in front.door.sessions for front in fronts[1:]))
+            await ann.publish("news", "for later", qos=1)
+            async with client(fronts[1], "bob", version=3, clean_session=False) as bob:
+                assert await take(bob, 1) == [("news", b"for later", 1, False)]
+
+    go(talk())
+
+
+def test_sessions_queues_and_retained_messages_survive_the_end_of_the_whole_cluster(tmp_path: Any) -> None:
+    async def before() -> None:
+        async with doors(3, state=str(tmp_path)) as fronts, client(fronts[2], "ann") as ann:
+            await ann.publish("news", "so that both nodes are linked in it")
+            async with client(fronts[0], "bob", version=3, clean_session=False) as bob:
+                await bob.subscribe("news", qos=1)
+            await ann.publish("news", "kept", qos=1)
+            await ann.publish("state/lamp", "on", qos=1, retain=True)
+            await until(lambda: fronts[0].door.sessions["bob"].queued)
+            await asyncio.sleep(0.7)
+            for front in fronts:  # all at once, without a word
+                await front.broker.abandon()
+
+    async def after() -> None:
+        async with doors(3, state=str(tmp_path)) as fronts:
+            async with client(fronts[1], "bob", version=3, clean_session=False) as bob:
+                assert await take(bob, 1) == [("news", b"kept", 1, False)]
+            async with client(fronts[2], "new") as new:
+                await new.subscribe("state/#", qos=1)
+                assert await take(new, 1) == [("state/lamp", b"on", 1, True)]
+
+    go(before())
+    go(after())
 
 
 def test_a_client_at_two_nodes_is_disconnected_from_the_first() -> None:

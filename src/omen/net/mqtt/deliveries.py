@@ -9,7 +9,7 @@ from mqtt5 import DisconnectReasonCode, PublishPacket
 
 from omen.net.mqtt.codec import encode
 from omen.net.mqtt.outputs import Carry, Client, DoorLimits, GiveUp, Output, Retained, Write
-from omen.net.mqtt.session import ApplicationMessage, Owed, Session, Subscription
+from omen.net.mqtt.session import EXACTLY_ONCE, ApplicationMessage, Owed, Session, Stream, Subscription
 from omen.net.mqtt.topics import FilterTree, has_wildcard, matches
 from omen.net.mqtt.wishes import Change, Wishes
 
@@ -28,6 +28,7 @@ class Deliveries:
         self._online: dict[str, Client] = {}
         self._tree: FilterTree[tuple[str, str], Subscription] = FilterTree()
         self._out: list[Output] = []
+        self.replays_until = 0.0
 
     def take(self) -> list[Output]:
         """What is to be done, in this order."""
@@ -71,11 +72,14 @@ class Deliveries:
             self._out.append(Carry(token, change.begin))
         return bool(change.begin)
 
-    def learn_topics(self, names: list[str], fresh: bool) -> None:
-        """Topics that clients of other nodes publish on."""
+    def learn_topics(self, names: list[str], fresh: bool, now: float = 0.0) -> None:
+        """Topics that clients of other nodes publish on. A session that has come from another node may have missed
+        something on them.
+        """
+        fresh = fresh or now < self.replays_until
         self._act_on(self.wishes.learn([name for name in names if not name.startswith("$")], fresh))
 
-    def deliver(self, message: ApplicationMessage, now: float) -> None:
+    def deliver(self, message: ApplicationMessage, now: float, stream: Stream | None = None, sequence: int = 0) -> None:
         """A message came over the overlay: to every client with a matching subscription, once (MQTT-3.3.4-2)."""
         if message.expires_at is not None and message.expires_at <= now:
             return
@@ -85,13 +89,18 @@ class Deliveries:
                 best.setdefault(client_id, []).append(subscription)
         plain: dict[int, bytes] = {}
         for client_id, subscriptions in best.items():
+            session = self.sessions[client_id]
+            if stream is not None and session.positions and session.has(stream, sequence):
+                continue  # from a window, for a session that came from another node
             qos = min(message.qos, max(one.qos for one in subscriptions))
             retain = message.retain and any(one.retain_as_published for one in subscriptions)
             identifiers = tuple(one.identifier for one in subscriptions if one.identifier is not None)
             owed = Owed(message, qos, retain, identifiers)
             client = self._online.get(client_id)
             if qos:
-                self._owe(self.sessions[client_id], client, owed, now)
+                if stream is not None and session.expiry:
+                    session.positions[stream] = (sequence, now)
+                self._owe(session, client, owed, now)
             elif client is not None:
                 self._give(client, owed, plain, now)
 
@@ -115,6 +124,7 @@ class Deliveries:
             if client is not None:
                 self._disconnect(client, DisconnectReasonCode.QUOTA_EXCEEDED, now)
             return
+        self._note(session)
         if client is not None:
             self._flush(client, now)
 
@@ -123,7 +133,10 @@ class Deliveries:
             return
         for packet in client.session.take(client.receive_max, now):
             self.sent += 1
-            self._send(client, packet)
+            if int(packet.qos) == EXACTLY_ONCE:
+                self._send_saved(client, packet)
+            else:
+                self._send(client, packet)
 
     def retain(self, kept: Retained) -> bool:
         """A node says that this is the retained message of a topic; whether it is the latest."""
@@ -156,6 +169,12 @@ class Deliveries:
                 self._owe(client.session, client, owed, now)
             else:
                 self._give(client, owed, {}, now)
+
+    def _note(self, session: Session) -> None:
+        raise NotImplementedError
+
+    def _send_saved(self, client: Client, packet: Any) -> None:
+        raise NotImplementedError
 
     def _disconnect(self, client: Client, reason: DisconnectReasonCode, now: float, with_will: bool = True) -> None:
         raise NotImplementedError

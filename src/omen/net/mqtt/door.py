@@ -35,10 +35,13 @@ from mqtt5 import (
     UnsubscribePacket,
 )
 
-from omen.net.mqtt.codec import LONGEST_EXPIRY, V3, Malformed
-from omen.net.mqtt.outputs import REFUSED, Claim, Client, Close, DoorLimits, HandedSession, Publish, Rights
+from omen.net.mqtt.codec import V3, Malformed
+from omen.net.mqtt.keeping import STORED_AGAIN_S
+from omen.net.mqtt.outputs import REFUSED, Claim, Client, Close, DoorLimits, Rights
 from omen.net.mqtt.publishing import Publishing
 from omen.net.mqtt.session import ApplicationMessage, Session, Subscription
+from omen.net.mqtt.stored import Change as StoredChange
+from omen.net.mqtt.stored import StoredSession
 from omen.net.mqtt.topics import OWN, SHARE, has_wildcard, is_valid_filter
 from omen.net.mqtt.wishes import Change
 from omen.net.names import TOPIC_BYTES
@@ -52,7 +55,6 @@ class Door(Publishing):
 
     def __init__(self, limits: DoorLimits, rights: Rights) -> None:
         super().__init__(limits, rights)
-        self._wills: dict[str, tuple[float, ApplicationMessage]] = {}
         self._handlers: dict[type, Callable[[Client, Any, float], None]] = {
             PublishPacket: self._on_publish,
             PubAckPacket: self._on_puback,
@@ -139,13 +141,10 @@ class Door(Publishing):
             else:
                 self._publish_will(client.will)
         if session.expiry:
-            is_endless = session.expiry == LONGEST_EXPIRY and self.limits.session_expiry_s == LONGEST_EXPIRY
-            session.ends_at = None if is_endless else now + min(session.expiry, self.limits.session_expiry_s)
+            session.ends_at = self._end_of(session, now)
+            self._persist(session)
         else:
             self._end_session(session)
-
-    def _publish_will(self, will: ApplicationMessage) -> None:
-        self._out.append(Publish(0, 0, will))
 
     def tick(self, now: float) -> None:
         """Once per second or so: clients that fell silent, sessions that have expired, wills that are due."""
@@ -158,8 +157,11 @@ class Door(Publishing):
             if now >= due:
                 del self._wills[client_id]
                 self._publish_will(will)
-        for session in [one for one in self.sessions.values() if one.ends_at is not None and one.ends_at <= now]:
-            self._end_session(session)
+        for session in list(self.sessions.values()):
+            if session.ends_at is not None and session.ends_at <= now:
+                self._end_session(session)
+            elif session.saved_at and now - session.saved_at > STORED_AGAIN_S:
+                self._note(session)
 
     def shut(self, now: float) -> None:
         """This node leaves: clients are told, and connect elsewhere."""
@@ -183,7 +185,7 @@ class Door(Publishing):
         wants_session = not packet.clean_start and bool(packet.client_id) and not is_held
         if packet.client_id:
             token = self._wait(client, self._on_claimed) if wants_session else 0
-            self._out.append(Claim(token, client.id, wants_session))
+            self._out.append(Claim(token, client.id, wants_session, packet.clean_start))
         if not wants_session:
             self._accept(client, None, now)
 
@@ -210,14 +212,14 @@ class Door(Publishing):
         if client is not None:
             self._accept(client, None, now)
 
-    def claimed(self, token: int, handed: HandedSession | None, now: float) -> None:
+    def claimed(self, token: int, handed: StoredSession | None, now: float) -> None:
         """What other nodes had of a client that came here."""
         waiting = self._open_tokens.pop(token, None)
         client = None if waiting is None else self.clients.get(waiting.connection)
         if client is not None and client.session is None:
             self._accept(client, handed, now)
 
-    def _accept(self, client: Client, handed: HandedSession | None, now: float) -> None:
+    def _accept(self, client: Client, handed: StoredSession | None, now: float) -> None:
         """Take the session up or begin one; end the connection that had it (MQTT-3.1.4-3)."""
         packet = client.connect
         assert packet is not None
@@ -233,14 +235,18 @@ class Door(Publishing):
             self._end_session(session)
             session = None
         if session is None and handed is not None and not packet.clean_start:
-            session = self._take_over(handed)
+            session = self._take_over(handed, now)
+            if handed.head.is_online and handed.head.will is not None and not handed.head.will_delay:
+                self._publish_will(handed.head.will)
         is_present = session is not None
         if session is None:
             session = self.sessions[client.id] = Session(client.id, 0, self.limits.session)
+            session.next_number = int(now * 1e6)
         session.expiry, session.ends_at = packet.session_expiry_interval, None
         client.session, client.is_accepted = session, True
         client.will, client.will_delay = _will_of(client, now), packet.will.will_delay_interval if packet.will else 0
         self._online[client.id] = client
+        self._persist(session)
         self._send(client, self._connack(client, packet, is_present))
         for resent in session.resend(now):
             self._send(client, resent)
@@ -263,40 +269,29 @@ class Door(Publishing):
 
     # Sessions
 
-    def _take_over(self, handed: HandedSession) -> Session:
-        session = self.sessions[handed.client_id] = Session(handed.client_id, 0, self.limits.session)
-        for subscription in handed.subscriptions:
-            self._act_on(self._subscribe(session, subscription))
-        for owed in handed.owed:
-            session.put(owed)
-        return session
-
-    def hand_over(self, client_id: str, now: float) -> HandedSession | None:
-        """The client is at another node now: it ends here, and its session goes there."""
+    def release(self, client_id: str, now: float) -> list[StoredChange] | None:
+        """The client is at another node now: it ends here. What is to be stored, so that its session goes on there."""
         client = self._online.get(client_id)
         if client is not None:
             self._disconnect(client, DisconnectReasonCode.SESSION_TAKEN_OVER, now, with_will=False)
         session = self.sessions.get(client_id)
         if session is None:
             return None
-        owed, _ = session.owed()
-        handed = HandedSession(client_id, tuple(session.subscriptions.values()), tuple(owed))
-        self._end_session(session)
-        return handed
+        changes = self._changes(session, now, is_released=True)
+        self._end_session(session, is_moved=True)
+        return changes
 
-    def _end_session(self, session: Session) -> None:
-        self.sessions.pop(session.client_id, None)
-        for pattern in list(session.subscriptions):
-            self._unsubscribe(session, pattern)
-        will = self._wills.pop(session.client_id, None)
-        if will is not None:
-            self._publish_will(will[1])
+    def release_all(self, now: float) -> list[tuple[str, list[StoredChange]]]:
+        """This node leaves: its sessions are free for others."""
+        stored = [session for session in self.sessions.values() if self._is_stored(session)]
+        return [(session.client_id, self._changes(session, now, is_released=True)) for session in stored]
 
     # PUBLISH to clients
 
     def _on_puback(self, client: Client, packet: PubAckPacket, now: float) -> None:
         assert client.session is not None
         client.session.on_puback(packet.packet_id)
+        self._note(client.session)
         self._flush(client, now)
 
     def _on_pubrec(self, client: Client, packet: PubRecPacket, now: float) -> None:
@@ -305,12 +300,13 @@ class Door(Publishing):
         known = client.session.on_pubrec(packet.packet_id, is_refused)
         if not is_refused:
             code = PubRelReasonCode.SUCCESS if known else PubRelReasonCode.PACKET_ID_NOT_FOUND
-            self._send(client, PubRelPacket(packet.packet_id, reason_code=code))
+            self._send_saved(client, PubRelPacket(packet.packet_id, reason_code=code))
         self._flush(client, now)
 
     def _on_pubcomp(self, client: Client, packet: PubCompPacket, now: float) -> None:
         assert client.session is not None
         client.session.on_pubcomp(packet.packet_id)
+        self._note(client.session)
         self._flush(client, now)
 
     # SUBSCRIBE and UNSUBSCRIBE
@@ -335,7 +331,11 @@ class Door(Publishing):
                 retained.append(subscription)
 
         def finish(there: Client | None, _: bool, now: float) -> None:
-            if there is None:
+            if there is not None and there.session is session:
+                self._persist(session, lambda: answer(there, now))
+
+        def answer(there: Client, now: float) -> None:
+            if self.clients.get(there.number) is not there:
                 return
             self._send(there, SubAckPacket(packet.packet_id, codes))
             for subscription in retained:
@@ -368,7 +368,7 @@ class Door(Publishing):
             else UnsubAckReasonCode.NO_SUBSCRIPTION_EXISTED
             for pattern in packet.patterns
         ]
-        self._send(client, UnsubAckPacket(packet.packet_id, codes))
+        self._send_saved(client, UnsubAckPacket(packet.packet_id, codes))
 
     # DISCONNECT
 

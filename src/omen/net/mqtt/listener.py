@@ -17,7 +17,8 @@ from omen.net.inbox import Gap, Message
 from omen.net.mqtt import records
 from omen.net.mqtt.codec import Decoder, Malformed
 from omen.net.mqtt.door import Door
-from omen.net.mqtt.outputs import Carry, Claim, Close, GiveUp, Output, Publish, Retained, Write
+from omen.net.mqtt.keeper import Keeper
+from omen.net.mqtt.outputs import Carry, Claim, Close, Forget, GiveUp, Output, Publish, Retained, Save, Write
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.topics import OWN
 from omen.net.names import join_address, split_address
@@ -31,11 +32,12 @@ PENDING_MOST, PENDING_LEAST = 256, 64
 WRITE_BUFFER = 1 << 20
 LINK_TIMEOUT_S = 1.5
 """SUBACK waits so long for links; a subscription that takes longer comes into force later."""
-SESSION_TIMEOUT_S = 0.7
-"""CONNACK waits so long for a session that another node may have."""
+SAVE_PERIOD_S = 0.5
+"""Changes of sessions that no acknowledgement promises are stored after this."""
 ANSWER_WITHIN_S = 0.3
 """A question is answered after a random time up to this, unless another node has answered it."""
 ACK_POLL_S = 0.005
+CLOSE_TIMEOUT_S = 5.0
 SYS_PERIOD_S = 10.0
 ANNOUNCED_AT_ONCE = 500
 """Names in one announcement."""
@@ -118,6 +120,7 @@ class FrontDoor:
         self._has_topics = False
         self._answers: dict[str, asyncio.TimerHandle] = {}
         self._started = time.time()
+        self.keeper = Keeper(self)
 
     # Beginning and end
 
@@ -134,8 +137,11 @@ class FrontDoor:
             self._servers.append(server)
             bound = server.sockets[0].getsockname()
             self.addresses.append(join_address(bound[0], bound[1]))
+        kept = self.keeper.begin()
         self._run(self._tick())
-        await self._say(records.ASKS, records.AskRetained(self.broker.name))
+        self._run(self.keeper.run())
+        await self.say(records.ASKS, records.AskRetained(self.broker.name))
+        await self._tell_all(kept, "")
 
     def _make_link(self) -> ClientLink:
         self._next += 1
@@ -150,6 +156,9 @@ class FrontDoor:
         workers = [link.worker for link in (*self._links.values(), self._nobody) if link.worker is not None]
         if workers:
             await asyncio.wait(workers, timeout=2.0)
+        with suppress(TimeoutError, Stopped):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self.keeper.close()
         for task in list(self._tasks):
             task.cancel()
         for handle in self._answers.values():
@@ -164,9 +173,10 @@ class FrontDoor:
     async def _tick(self) -> None:
         told_at = 0.0
         while True:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(SAVE_PERIOD_S)
             now = time.time()
             self.door.tick(now)
+            self.door.save_soon()
             if now - told_at >= SYS_PERIOD_S:
                 told_at = now
                 self._tell_sys(now)
@@ -193,7 +203,10 @@ class FrontDoor:
         else:
             is_own = item.publisher == self.broker.name
             client = self._own.pop((item.topic, item.sequence), "") if is_own else ""
-            self.door.deliver(records.message_from(item, client), time.time())
+            now, stream = time.time(), (item.topic, item.node, item.incarnation)
+            message = records.message_from(item, client)
+            self.door.remember(message, stream, item.sequence, now)
+            self.door.deliver(message, now, stream, item.sequence)
         self._act_soon()
         return False
 
@@ -236,8 +249,12 @@ class FrontDoor:
                 self._run(self._carry(token, topics, replay))
             case GiveUp(topics):
                 self._run(self._give_up(topics))
-            case Claim(token, client_id, wants_session):
-                self._run(self._claim(token, client_id, wants_session))
+            case Claim():
+                self._run(self.keeper.claim(output))
+            case Save(client_id):
+                self._run(self.keeper.save(client_id))
+            case Forget():
+                self._run(self.keeper.forget(output))
             case _:
                 assert_never(output)
 
@@ -266,14 +283,19 @@ class FrontDoor:
             self.door.learn_topics([topic], fresh=True)
             self.act()
             await asyncio.sleep(0)  # wildcards of clients here: what is published before it is subscribed to is missed
-            await self._say(records.TOPICS, records.TopicsPublished([topic], fresh=True))
+            await self.say(records.TOPICS, records.TopicsPublished([topic], fresh=True))
         fields = records.fields_of_message(message)
         sequence = await self.broker.publish(topic, message.payload, fields=fields)
-        if message.client and self.broker.wants(topic):
-            self._own[topic, sequence] = message.client
+        if self.broker.wants(topic):
+            if message.client:
+                self._own[topic, sequence] = message.client
+        else:
+            stream = (topic, self.broker.node, self.broker.status().ref.incarnation)
+            self.door.remember(message, stream, sequence, time.time())
         if message.retain:
             kept = Retained((int(time.time() * 1000), self.broker.name), message)
-            await self._say(records.RETAINED, records.RetainedMessages([kept]))
+            await self.say(records.RETAINED, records.RetainedMessages([kept]))
+            await self.keeper.retain(kept)
         if token:
             self._unheld.setdefault(topic, deque()).append((sequence, token))
             if self._ack_loop is None or self._ack_loop.done():
@@ -310,7 +332,7 @@ class FrontDoor:
             with suppress(TimeoutError):
                 await self.broker.subscribe(*wanted, replay=replay, timeout=LINK_TIMEOUT_S)
             if records.TOPICS in wanted:
-                await self._say(records.ASKS, records.AskTopics(self.broker.name))
+                await self.say(records.ASKS, records.AskTopics(self.broker.name))
         except Stopped:
             return
         except OmenError as error:
@@ -325,7 +347,7 @@ class FrontDoor:
 
     # Among front doors
 
-    async def _say(self, topic: str, record: records.Record) -> None:
+    async def say(self, topic: str, record: records.Record) -> None:
         await self.broker.publish(topic, records.write_record(record))
 
     def _hear(self, item: Message) -> None:
@@ -338,17 +360,17 @@ class FrontDoor:
                     self.door.retain(kept)
                 self._forget_answer(f"retained {to}")
             case records.TopicsPublished(names, fresh) if not is_own:
-                self.door.learn_topics(names, fresh)
+                self.door.learn_topics(names, fresh, now)
             case records.AskTopics(node) if not is_own:
                 self._answer(f"topics {node}", self._tell_topics())
             case records.AskRetained(node) if not is_own:
                 self._answer(f"retained {node}", self._tell_retained(node))
-            case records.ClientHere(client_id, node, token, wants_session) if not is_own:
-                handed = self.door.hand_over(client_id, now)
-                if wants_session and handed is not None:
-                    self._run(self._say(records.CLIENTS, records.SessionHanded(node, token, handed)))
-            case records.SessionHanded(node, token, session) if node == self.broker.name:
-                self.door.claimed(token, session, now)
+            case records.ClientHere() if not is_own:
+                self._run(self.keeper.give(record))
+            case records.SessionHanded(node, token) if node == self.broker.name:
+                self.keeper.handed(token)
+            case records.DoorHere() if not is_own:
+                self.keeper.hear(record, now)
             case _:
                 pass
 
@@ -369,34 +391,27 @@ class FrontDoor:
             names = sorted(self._announced)
             for start in range(0, len(names), ANNOUNCED_AT_ONCE):
                 part = names[start : start + ANNOUNCED_AT_ONCE]
-                await self._say(records.TOPICS, records.TopicsPublished(part, fresh=False))
+                await self.say(records.TOPICS, records.TopicsPublished(part, fresh=False))
 
         return tell
 
     def _tell_retained(self, node: str) -> Any:
         async def tell() -> None:
-            part: list[Retained] = []
-            size = 0
-            for kept in [*(one for name, one in self.door.retained.items() if not name.startswith("$")), None]:
-                if kept is not None:
-                    part.append(kept)
-                    size += kept.message.size
-                if part and (kept is None or size > RETAINED_AT_ONCE):
-                    await self._say(records.RETAINED, records.RetainedMessages(part, node))
-                    part, size = [], 0
+            await self._tell_all(list(self.door.retained.values()), node)
 
         return tell
 
-    async def _claim(self, token: int, client_id: str, wants_session: bool) -> None:
-        try:
-            await self._say(records.CLIENTS, records.ClientHere(client_id, self.broker.name, token, wants_session))
-            if wants_session and self.broker.has_neighbours(records.CLIENTS):
-                await asyncio.sleep(SESSION_TIMEOUT_S)
-        except Stopped:
-            return
-        if wants_session:
-            self.door.claimed(token, None, time.time())
-            self.act()
+    async def _tell_all(self, messages: list[Retained], to: str) -> None:
+        """Retained messages, in parts."""
+        part: list[Retained] = []
+        size = 0
+        for kept in [*(one for one in messages if not one.message.topic.startswith("$")), None]:
+            if kept is not None:
+                part.append(kept)
+                size += kept.message.size
+            if part and (kept is None or size > RETAINED_AT_ONCE):
+                await self.say(records.RETAINED, records.RetainedMessages(part, to))
+                part, size = [], 0
 
     # What tools expect
 

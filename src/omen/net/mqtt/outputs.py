@@ -9,7 +9,7 @@ import msgspec
 from mqtt5 import ConnAckReasonCode, ConnectPacket
 
 from omen.net.mqtt.codec import V5
-from omen.net.mqtt.session import ApplicationMessage, Owed, Session, SessionLimits, Subscription
+from omen.net.mqtt.session import ApplicationMessage, Session, SessionLimits
 
 REFUSED = 0x80
 """Reason codes from here on say that something was not done."""
@@ -52,15 +52,29 @@ class GiveUp(msgspec.Struct, frozen=True):
 
 class Claim(msgspec.Struct, frozen=True):
     """A client is here now: other nodes close their connections to it. `wants_session`: and hand its session over,
-    which `claimed` has to bring, or bring None.
+    which `claimed` has to bring, or bring None. `is_clean`: a session that it had ends.
     """
 
     token: int
     client_id: str
     wants_session: bool
+    is_clean: bool = False
 
 
-Output: TypeAlias = Write | Close | Publish | Carry | GiveUp | Claim
+class Save(msgspec.Struct, frozen=True):
+    """Something of a session has changed: store what `begin_save` says, and say `saved`."""
+
+    client_id: str
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """A stored session has ended: remove its head and its segments."""
+
+    client_id: str
+    segments: tuple[int, ...]
+
+
+Output: TypeAlias = Write | Close | Publish | Carry | GiveUp | Claim | Save | Forget
 Authenticate: TypeAlias = Callable[[str, str | None, bytes | None], ConnAckReasonCode]
 """Client id, user name, password: whether such a client may connect."""
 Authorise: TypeAlias = Callable[[str, str], bool]
@@ -124,11 +138,3 @@ class Waiting(msgspec.Struct, frozen=True):
 
     connection: int
     finish: Callable[[Client | None, bool, float], None]
-
-
-class HandedSession(msgspec.Struct, frozen=True):
-    """A session on its way to another node."""
-
-    client_id: str
-    subscriptions: tuple[Subscription, ...]
-    owed: tuple[Owed, ...]

@@ -16,14 +16,14 @@ from mqtt5 import (
     PubRelPacket,
 )
 
-from omen.net.mqtt.deliveries import Deliveries
+from omen.net.mqtt.keeping import Keeping
 from omen.net.mqtt.outputs import Client, DoorLimits, Publish, Rights, Waiting
 from omen.net.mqtt.session import AT_LEAST_ONCE, EXACTLY_ONCE, ApplicationMessage
 from omen.net.mqtt.topics import is_valid_name
 from omen.net.names import TOPIC_BYTES
 
 
-class Publishing(Deliveries):
+class Publishing(Keeping):
     """The half of a door that faces the overlay. What a client waits for has a token until it comes back."""
 
     def __init__(self, limits: DoorLimits, rights: Rights) -> None:
@@ -103,7 +103,10 @@ class Publishing(Deliveries):
                     session.received.pop(number, None)
             if there is None or not is_held:
                 return  # without an acknowledgement the client sends it again
-            self._send(there, PubRecPacket(number) if is_twice_checked else PubAckPacket(number))
+            if is_twice_checked:
+                self._send_saved(there, PubRecPacket(number))
+            else:
+                self._send(there, PubAckPacket(number))
 
         return self._wait(client, finish)
 
@@ -126,7 +129,7 @@ class Publishing(Deliveries):
         assert client.session is not None
         known = client.session.received.pop(packet.packet_id, None) is not None
         code = PubCompReasonCode.SUCCESS if known else PubCompReasonCode.PACKET_ID_NOT_FOUND
-        self._send(client, PubCompPacket(packet.packet_id, reason_code=code))
+        self._send_saved(client, PubCompPacket(packet.packet_id, reason_code=code))
 
 
 def _message_of(topic: str, packet: PublishPacket, client: str, now: float) -> ApplicationMessage:

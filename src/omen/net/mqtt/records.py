@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from omen.net.inbox import Message
-from omen.net.mqtt.outputs import HandedSession, Retained
+from omen.net.mqtt.outputs import Retained
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.topics import OWN
 from omen.protocol.messages.publications import Fields, read_fields
@@ -60,23 +60,30 @@ class RetainedMessages(msgspec.Struct, frozen=True, tag=4):
 
 
 class ClientHere(msgspec.Struct, frozen=True, tag=5):
-    """A client has connected to this node; where `wants_session`, its session is to be handed over."""
+    """A client has connected to this node; where `wants_session`, its session is awaited; `is_clean`: it ends."""
 
     client_id: str
     node: str
     token: int
     wants_session: bool
+    is_clean: bool = False
 
 
 class SessionHanded(msgspec.Struct, frozen=True, tag=6):
-    """The session of a client, for the node where it is now."""
+    """The session of a client is stored, for the node where the client is now."""
 
     node: str
     token: int
-    session: HandedSession
 
 
-Record: TypeAlias = TopicsPublished | AskTopics | AskRetained | RetainedMessages | ClientHere | SessionHanded
+class DoorHere(msgspec.Struct, frozen=True, tag=7):
+    """A front door is there; said again and again, and for the last time when it closes."""
+
+    door: str
+    is_closing: bool = False
+
+
+Record: TypeAlias = TopicsPublished | AskTopics | AskRetained | RetainedMessages | ClientHere | SessionHanded | DoorHere
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 

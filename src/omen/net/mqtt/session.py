@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from mqtt5 import PublishPacket, PubRelPacket, QoS
 
 HIGHEST_ID = 65_535
+Stream = tuple[str, int, int]
+"""Topic, publisher and incarnation: what one node publishes on one topic."""
+REMEMBERED_S = 45.0
+"""How far a stream was is told so long after its last message: windows keep none for longer."""
 AT_LEAST_ONCE, EXACTLY_ONCE = 1, 2
 OVERHEAD = 100
 """What a queued message costs beside its payload and topic, in bytes."""
@@ -97,10 +101,14 @@ class Session:
         self.received: dict[int, bool] = {}
         self.dropped = 0
         self._limits = limits
-        self._queue: deque[Owed] = deque()
+        self._queue: deque[tuple[int, Owed]] = deque()
         self._bytes = 0
-        self._inflight: dict[int, Owed | None] = {}  # None: received by the client, to be released
+        self._inflight: dict[int, tuple[int, Owed | None]] = {}  # None: received by the client, to be released
         self._next_id = 0
+        self.next_number = 1
+        self.positions: dict[Stream, tuple[int, float]] = {}
+        self.written: dict[int, list[int]] = {}  # the numbers in each segment that is stored
+        self.saved_at = 0.0
 
     @property
     def queued(self) -> int:
@@ -120,7 +128,8 @@ class Session:
         if len(self._queue) >= self._limits.queue_messages or self._bytes + size > self._limits.queue_bytes:
             self.dropped += 1
             return False
-        self._queue.append(owed)
+        self._queue.append((self.next_number, owed))
+        self.next_number += 1
         self._bytes += size
         return True
 
@@ -128,12 +137,12 @@ class Session:
         """What may be sent now: as much as the client can have in flight."""
         most = min(receive_max, self._limits.inflight)
         while self._queue and len(self._inflight) < most:
-            owed = self._queue.popleft()
+            number, owed = self._queue.popleft()
             self._bytes -= owed.message.size
             if owed.is_expired(now):
                 continue
             packet_id = self._free_id()
-            self._inflight[packet_id] = owed
+            self._inflight[packet_id] = (number, owed)
             yield owed.packet(now, packet_id)
 
     def _free_id(self) -> int:
@@ -144,12 +153,12 @@ class Session:
 
     def resend(self, now: float) -> Iterator[PublishPacket | PubRelPacket]:
         """On a new connection: all that was in flight, in its order (MQTT-4.4.0-1)."""
-        for packet_id, owed in self._inflight.items():
+        for packet_id, (_, owed) in self._inflight.items():
             yield PubRelPacket(packet_id) if owed is None else owed.packet(now, packet_id, duplicate=True)
 
     def on_puback(self, packet_id: int) -> bool:
         """A message with QoS 1 is done. False: there is none of that number."""
-        owed = self._inflight.get(packet_id)
+        _, owed = self._inflight.get(packet_id, (0, None))
         if owed is None or owed.qos != AT_LEAST_ONCE:
             return False
         del self._inflight[packet_id]
@@ -159,23 +168,43 @@ class Session:
         """A message with QoS 2 was received, or refused: it is not sent again. False: there is none of that number."""
         if packet_id not in self._inflight:
             return False
-        owed = self._inflight[packet_id]
+        _, owed = self._inflight[packet_id]
         if owed is not None and owed.qos != EXACTLY_ONCE:
             return False
         if is_refused:
             del self._inflight[packet_id]
         else:
-            self._inflight[packet_id] = None
+            self._inflight[packet_id] = (0, None)
         return True
 
     def on_pubcomp(self, packet_id: int) -> bool:
         """A message with QoS 2 is done. False: there is none of that number that was received."""
-        if packet_id not in self._inflight or self._inflight[packet_id] is not None:
+        if packet_id not in self._inflight or self._inflight[packet_id][1] is not None:
             return False
         del self._inflight[packet_id]
         return True
 
-    def owed(self) -> tuple[list[Owed], list[int]]:
-        """For another node that takes the session over: messages in their order, and what is to be released."""
-        inflight = [owed for owed in self._inflight.values() if owed is not None]
-        return inflight + list(self._queue), [number for number, owed in self._inflight.items() if owed is None]
+    def owed(self) -> list[tuple[int, Owed]]:
+        """The messages that are not done, with their numbers."""
+        inflight = [(number, owed) for number, owed in self._inflight.values() if owed is not None]
+        return sorted([*inflight, *self._queue], key=lambda item: item[0])
+
+    def inflight_numbers(self) -> tuple[tuple[int, int], ...]:
+        """Packet identifiers, and the number of the message that each stands for; 0: to be released."""
+        return tuple((packet_id, number) for packet_id, (number, _) in self._inflight.items())
+
+    def restore(self, messages: Iterable[tuple[int, Owed]], inflight: Iterable[tuple[int, int]]) -> None:
+        """Go on where another node was: the same packet identifiers stand for the same messages."""
+        left = dict(messages)
+        for packet_id, number in inflight:
+            if number == 0:
+                self._inflight[packet_id] = (0, None)
+            elif number in left:
+                self._inflight[packet_id] = (number, left.pop(number))
+            self._next_id = packet_id
+        self._queue.extend(sorted(left.items(), key=lambda item: item[0]))
+        self._bytes += sum(owed.message.size for _, owed in self._queue)
+
+    def has(self, stream: Stream, sequence: int) -> bool:
+        """Whether a message was here before, as before the session moved."""
+        return self.positions.get(stream, (0, 0.0))[0] >= sequence

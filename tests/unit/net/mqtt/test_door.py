@@ -30,8 +30,22 @@ from mqtt5 import (
 
 from omen.net.mqtt.codec import V5
 from omen.net.mqtt.door import Door
-from omen.net.mqtt.outputs import Carry, Claim, Close, DoorLimits, GiveUp, Publish, Retained, Rights, Write
+from omen.net.mqtt.outputs import (
+    Carry,
+    Claim,
+    Close,
+    DoorLimits,
+    Forget,
+    GiveUp,
+    Publish,
+    Retained,
+    Rights,
+    Save,
+    Write,
+)
 from omen.net.mqtt.session import ApplicationMessage, SessionLimits
+from omen.net.mqtt.stored import Change, StoredSession, head_key, read_session, segment_key
+from omen.protocol.messages.records import Record
 
 
 class Harness:
@@ -377,28 +391,164 @@ def test_a_client_id_is_taken_over() -> None:
     assert payloads(world.take(2)) == [(b"x", 0, False)]
 
 
-def test_a_session_moves_to_another_node() -> None:
-    here, there = Harness(), Harness()
+class Stored(Harness):
+    """A door whose sessions are stored, in `records`; `holds`: what is to be stored waits."""
+
+    def __init__(self, records: dict[bytes, bytes] | None = None) -> None:
+        super().__init__()
+        self.door.owner = f"door{id(self)}"
+        self.records = {} if records is None else records
+        self.holds = False
+        self.waiting: list[str] = []
+
+    def _do(self, output: Any) -> None:
+        match output:
+            case Save(client_id):
+                self.waiting.append(client_id)
+                if not self.holds:
+                    self.store()
+            case Forget(client_id, segments):
+                for key in (head_key(client_id), *(segment_key(client_id, number) for number in segments)):
+                    self.records.pop(key, None)
+            case _:
+                super()._do(output)
+
+    def store(self) -> None:
+        for client_id in self.waiting:
+            while (changes := self.door.begin_save(client_id, self.now)) is not None:
+                self.write(changes)
+                self.door.saved(client_id)
+        self.waiting.clear()
+        self.settle()
+
+    def write(self, changes: list[Change]) -> None:
+        self.records.update({one.key: one.value for one in changes})
+
+    def crash(self) -> Stored:
+        """Another node, with nothing but what was stored."""
+        return Stored(self.records)
+
+    def stored(self, client_id: str) -> StoredSession | None:
+        return read_session(client_id, [Record(0, key, 1, 0, value, 1) for key, value in self.records.items() if value])
+
+    def come(self, number: int, client_id: str, **settings: Any) -> list[Any]:
+        """A client connects, and its session is brought."""
+        self.door.open(number, self.now)
+        self.door.receive(number, ConnectPacket(client_id, session_expiry_interval=10, **settings), V5, self.now)
+        (claim,) = self.door.take()
+        assert isinstance(claim, Claim) and claim.wants_session
+        self.door.claimed(claim.token, self.stored(client_id), self.now)
+        self.settle()
+        return self.take(number)
+
+
+def offline_with_one_message() -> Stored:
+    here = Stored()
     here.connect(1, "me", session_expiry_interval=10)
-    here.subscribe(1, "a", qos=1)
+    here.subscribe(1, "a", qos=2)
     here.send(1, DisconnectPacket())
     here.connect(2)
     here.publish(2, "a", b"owed", qos=1)
-    handed = here.door.hand_over("me", here.now)
+    here.door.save_soon()
     here.settle()
-    assert handed is not None
+    return here
+
+
+def test_a_session_moves_to_another_node() -> None:
+    here = offline_with_one_message()
+    here.write(here.door.release("me", here.now) or [])
+    here.settle()
     assert here.carried == set()
-    there.door.open(1, there.now)
-    there.door.receive(1, ConnectPacket("me", session_expiry_interval=10), V5, there.now)
-    (claim,) = there.door.take()
-    assert isinstance(claim, Claim)
-    assert claim.wants_session
-    there.door.claimed(claim.token, handed, there.now)
-    there.settle()
-    hello, owed = there.take(1)
+    there = here.crash()
+    hello, owed = there.come(1, "me")
     assert hello.session_present
     assert owed.payload == b"owed"
     assert there.carried == {"a"}
+
+
+def test_a_session_survives_the_crash_of_its_node_with_its_queue_and_subscriptions() -> None:
+    there = offline_with_one_message().crash()
+    hello, owed = there.come(1, "me")
+    assert hello.session_present and owed.payload == b"owed"
+    there.send(1, PubAckPacket(owed.packet_id))
+    there.door.save_soon()
+    there.settle()
+    (hello,) = there.crash().come(1, "me")
+    assert hello.session_present, "what the client has acknowledged does not come again"
+
+
+def test_suback_comes_when_the_subscription_is_stored() -> None:
+    here = Stored()
+    here.connect(1, "me", session_expiry_interval=10)
+    here.holds = True
+    assert here.subscribe(1, "a") == []
+    here.store()
+    assert [type(packet) for packet in here.take(1)] == [SubAckPacket]
+    assert [one.pattern for one in here.stored("me").head.subscriptions] == ["a"]  # type: ignore[union-attr]
+
+
+def test_a_message_with_qos_2_comes_once_however_often_nodes_crash() -> None:
+    here = Stored()
+    here.connect(1, "me", session_expiry_interval=10)
+    here.subscribe(1, "a", qos=2)
+    here.connect(2)
+    here.publish(2, "a", b"once", qos=2)
+    (first,) = here.take(1)
+    there = here.crash()  # the client has received it, and its PUBREC was lost
+    _, again = there.come(1, "me")
+    assert again.duplicate and again.packet_id == first.packet_id
+    there.send(1, PubRecPacket(first.packet_id))
+    assert [type(packet) for packet in there.take(1)] == [PubRelPacket]
+    third = there.crash()  # the client was told to release it
+    _, release = third.come(1, "me")
+    assert isinstance(release, PubRelPacket) and release.packet_id == first.packet_id
+
+
+def test_a_message_that_came_twice_over_a_crash_is_queued_once_and_one_that_was_missed_is_queued() -> None:
+    here = Stored()
+    here.connect(1, "me", session_expiry_interval=10)
+    here.subscribe(1, "a", qos=1)
+    here.send(1, DisconnectPacket())
+    stream = ("a", 7, 1)
+    here.door.deliver(ApplicationMessage("a", b"one", qos=1), here.now, stream, 1)
+    here.door.save_soon()
+    here.settle()
+    here.door.deliver(ApplicationMessage("a", b"two", qos=1), here.now, stream, 2)  # not stored before the crash
+    there = here.crash()
+    there.door.remember(ApplicationMessage("a", b"one", qos=1), stream, 1, there.now)
+    there.door.remember(ApplicationMessage("a", b"two", qos=1), stream, 2, there.now)
+    _, *owed = there.come(1, "me")
+    assert [packet.payload for packet in owed] == [b"one", b"two"]
+    there.door.deliver(ApplicationMessage("a", b"two", qos=1), there.now, stream, 2)  # from a window
+    there.settle()
+    assert there.take(1) == []
+
+
+def test_a_crashed_node_s_client_has_its_will_published_and_its_session_queues_on() -> None:
+    here = Stored()
+    here.connect(1, "me", session_expiry_interval=10, will=Will("w", payload=b"gone"))
+    here.subscribe(1, "a", qos=1)
+    there = here.crash()
+    stored = there.stored("me")
+    assert stored is not None
+    there.door.adopt(stored, there.now)
+    there.settle()
+    assert [message.payload for message in there.published] == [b"gone"]
+    there.connect(2)
+    there.publish(2, "a", b"later", qos=1)
+    assert there.door.sessions["me"].queued == 1
+    there.now += 11
+    there.door.tick(there.now)
+    there.settle()
+    assert there.door.sessions.keys() == {"c2"} and there.stored("me") is None
+
+
+def test_a_client_without_a_session_but_with_a_will_leaves_nothing_behind() -> None:
+    here = Stored()
+    here.connect(1, "me", will=Will("w", payload=b"gone"))
+    assert here.stored("me") is not None
+    here.send(1, DisconnectPacket())
+    assert here.records == {}
 
 
 @pytest.mark.parametrize("topic", ["$SYS/x", "$omen/mqtt/topics", "a" * 300])

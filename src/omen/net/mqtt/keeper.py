@@ -1,0 +1,248 @@
+"""Sessions and retained messages in the stored records of the cluster, and who goes on with the sessions of a crashed
+node.
+
+Every front door says every few seconds that it is there. A session whose door has fallen silent, or has begun anew, is
+taken over by the first node after its place on the ring that has a front door and its record; the others would follow
+later. A client that connects before that brings its session to the node where it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from omen.errors import OmenError
+from omen.net.errors import Stopped
+from omen.net.mqtt import records
+from omen.net.mqtt.outputs import Claim, Forget, Retained
+from omen.net.mqtt.stored import (
+    HEAD,
+    RETAINED,
+    Change,
+    StoredSession,
+    head_key,
+    place_of_client,
+    place_of_retained,
+    read_head,
+    read_session,
+    segment_key,
+)
+from omen.protocol.membership.ring import clockwise, place_of
+from omen.protocol.messages.records import Record
+
+if TYPE_CHECKING:
+    from omen.net.mqtt.listener import FrontDoor
+
+HERE_PERIOD_S, SILENT_S = 2.0, 7.0
+"""A front door says so often that it is there; after so long without a word it has crashed."""
+SESSION_TIMEOUT_S = 2.0
+"""CONNACK waits so long for a node that has the session; after that the stored one counts."""
+STEP_S = 3.0
+"""Each further node after the place of a session waits so much longer before it takes it over."""
+FOREVER_S = 9 * 365 * 24 * 3600.0
+REMOVED_S = 24 * 3600.0
+
+_retained: msgspec.msgpack.Decoder[Retained] = msgspec.msgpack.Decoder(Retained)
+
+
+class Keeper:
+    """Stores what the state machine wants stored, and brings it back."""
+
+    def __init__(self, front: FrontDoor) -> None:
+        self._front = front
+        self._broker = front.broker
+        self._door = front.door
+        self.owner = f"{self._broker.name}#{os.urandom(4).hex()}"
+        self._doors: dict[str, float] = {}
+        self._owners: dict[str, str] = {}
+        self._orphans: dict[str, float] = {}
+        self._handed: dict[int, asyncio.Future[None]] = {}
+        self._begun = time.time()
+
+    # Beginning and end
+
+    def begin(self) -> list[Retained]:
+        """From now on everything is stored; the retained messages that the disk has kept."""
+        self._door.owner = self.owner
+        self._broker.records.listen = self._on_record
+        for record in list(self._broker.records.kept.values()):
+            self._on_record(record)
+        return list(self._door.retained.values())
+
+    async def run(self) -> None:
+        """For as long as the door is open."""
+        while not self._broker.is_leaving:
+            try:
+                await self._front.say(records.CLIENTS, records.DoorHere(self.owner))
+                await asyncio.sleep(HERE_PERIOD_S / 2)
+                await self._adopt_orphans(time.time())
+            except Stopped:
+                return
+            except OmenError as error:  # as where the access rules forbid it for a while
+                self._broker.log.warning("mqtt_publish_failed", topic=records.CLIENTS, cause=str(error))
+            await asyncio.sleep(HERE_PERIOD_S / 2)
+
+    async def close(self) -> None:
+        """The sessions of this node are free for others."""
+        for client_id, changes in self._door.release_all(time.time()):
+            await self._write(client_id, changes)
+        await self._front.say(records.CLIENTS, records.DoorHere(self.owner, is_closing=True))
+
+    # Storing
+
+    async def save(self, client_id: str) -> None:
+        """Store a session for as long as it changes; what waits for it goes on each time."""
+        while (changes := self._door.begin_save(client_id, time.time())) is not None:
+            await self._write(client_id, changes)
+            self._door.saved(client_id)
+            self._front.act()
+        self._front.act()
+
+    async def _write(self, client_id: str, changes: list[Change]) -> None:
+        place, store = place_of_client(client_id), self._broker.records
+        with suppress(Stopped):
+            await store.store([store.make(place, one.key, one.value, one.life_s) for one in changes])
+
+    async def forget(self, output: Forget) -> None:
+        client_id = output.client_id
+        keys = [head_key(client_id), *(segment_key(client_id, number) for number in output.segments)]
+        await self._write(client_id, [Change(key, b"", REMOVED_S) for key in keys])
+
+    async def retain(self, kept: Retained) -> None:
+        """Store a retained message, or that it was removed."""
+        topic, expires_at = kept.message.topic, kept.message.expires_at
+        life = FOREVER_S if expires_at is None else max(expires_at - time.time(), 1.0)
+        store = self._broker.records
+        value = msgspec.msgpack.encode(kept) if kept.message.payload else b""
+        key = RETAINED + topic.encode()
+        await store.store([store.make(place_of_retained(topic), key, value, life if value else REMOVED_S)])
+
+    def _on_record(self, record: Record) -> None:
+        """This node keeps a record now."""
+        if record.key.startswith(HEAD):
+            client_id = record.key[len(HEAD) :].decode(errors="replace")
+            head = read_head(record)
+            if head is None:
+                self._owners.pop(client_id, None)
+                return
+            self._owners[client_id] = head.owner
+            if head.owner not in ("", self.owner):
+                self._door.disown(client_id)
+        elif record.key.startswith(RETAINED) and record.value:
+            with suppress(msgspec.MsgspecError):
+                self._door.retain(_retained.decode(record.value))
+
+    # Who is there
+
+    def hear(self, said: records.DoorHere, now: float) -> None:
+        """Another door is there, or closes. One of the same name that was there before has ended."""
+        name = said.door.partition("#")[0]
+        for other in [door for door in self._doors if door.partition("#")[0] == name and door != said.door]:
+            del self._doors[other]
+        self._doors[said.door] = 0.0 if said.is_closing else now
+
+    def _is_there(self, owner: str, now: float) -> bool:
+        if owner == self.owner:
+            return True
+        heard = self._doors.get(owner)
+        if heard is not None:
+            return now - heard < SILENT_S
+        names = {door.partition("#")[0] for door in (*self._doors, self.owner)}
+        return bool(owner) and owner.partition("#")[0] not in names and now - self._begun < SILENT_S
+
+    async def _adopt_orphans(self, now: float) -> None:
+        orphans = [client_id for client_id, owner in self._owners.items() if not self._is_there(owner, now)]
+        self._orphans = {client_id: self._orphans.get(client_id, now) for client_id in orphans}
+        if not orphans:
+            return
+        ring = (*self._broker.status().membership.ring, self._broker.node)
+        for client_id, since in list(self._orphans.items()):
+            place = place_of(place_of_client(client_id))
+            mine = clockwise(place, self._broker.node)
+            rank = sum(clockwise(place, node) < mine for node in ring)
+            if now - since >= STEP_S * rank and client_id not in self._door.sessions:
+                await self._adopt(client_id, now)
+
+    async def _adopt(self, client_id: str, now: float) -> None:
+        stored = await self._read(client_id)
+        if stored is None:
+            self._owners.pop(client_id, None)
+        elif not self._is_there(stored.head.owner, now):
+            self._broker.log.info("mqtt_session_adopted", client=client_id, former=stored.head.owner)
+            self._door.adopt(stored, time.time())
+            self._owners[client_id] = self.owner
+            self._front.act()
+
+    async def _read(self, client_id: str) -> StoredSession | None:
+        """The stored session of a client that has not ended."""
+        found = await self._broker.records.fetch(place_of_client(client_id))
+        return self._session_in(client_id, found.records)
+
+    def _session_in(self, client_id: str, found: tuple[Record, ...]) -> StoredSession | None:
+        for record in found:
+            self._broker.records.note_version(record.version)
+        stored = read_session(client_id, found)
+        ends_at = None if stored is None else stored.head.ends_at
+        return None if ends_at is not None and ends_at <= time.time() else stored
+
+    # Clients that come
+
+    async def claim(self, output: Claim) -> None:
+        """A client is here now: bring its session, or, where it begins a new one, remove what is stored of it."""
+        client_id, token = output.client_id, output.token
+        try:
+            stored = await self._bring(output)
+        except Stopped:
+            return
+        if output.wants_session:
+            self._door.claimed(token, stored, time.time())
+            self._front.act()
+        elif output.is_clean and stored is not None and not self._door.stores(client_id):
+            await self.forget(Forget(client_id, tuple(number for number, _ in stored.segments)))
+
+    async def _bring(self, output: Claim) -> StoredSession | None:
+        client_id, token, now = output.client_id, output.token, time.time()
+        if not output.wants_session and not output.is_clean:
+            await self._say_here(output, waits=False)
+            return None
+        found = await self._broker.records.fetch(place_of_client(client_id))
+        stored = self._session_in(client_id, found.records)
+        if stored is None:
+            waits = not found.is_sure
+        else:
+            waits = stored.head.owner != self.owner and self._is_there(stored.head.owner, now)
+        waits = waits and output.wants_session and self._broker.has_neighbours(records.CLIENTS)
+        if not waits:
+            await self._say_here(output, waits=False)
+            return stored
+        handed = self._handed[token] = asyncio.get_running_loop().create_future()
+        await self._say_here(output, waits=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SESSION_TIMEOUT_S):
+                await handed
+        self._handed.pop(token, None)
+        return await self._read(client_id)
+
+    async def _say_here(self, output: Claim, waits: bool) -> None:
+        here = records.ClientHere(output.client_id, self._broker.name, output.token, waits, output.is_clean)
+        await self._front.say(records.CLIENTS, here)
+
+    async def give(self, said: records.ClientHere) -> None:
+        """A client is at another node: what is here of it is stored for that node, or goes."""
+        changes = self._door.release(said.client_id, time.time())
+        self._front.act()
+        if changes is None or said.is_clean:
+            return
+        await self._write(said.client_id, changes)
+        if said.wants_session:
+            await self._front.say(records.CLIENTS, records.SessionHanded(said.node, said.token))
+
+    def handed(self, token: int) -> None:
+        future = self._handed.get(token)
+        if future is not None and not future.done():
+            future.set_result(None)

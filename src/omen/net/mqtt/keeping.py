@@ -1,0 +1,253 @@
+"""Sessions that outlive their node: what of them is to be stored when, and how they go on at another node.
+
+A session with an expiry, or whose client has a will, is stored. What an acknowledgement promises is stored before it
+goes out (SUBACK, UNSUBACK, PUBREC, PUBREL, PUBCOMP); messages on their way to a client, and what it has acknowledged,
+soon after. So a node that takes a session over has all of it but the last moments, and makes up for those from the
+windows of the overlay: the session says how far it was in each stream.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from omen.net.mqtt.codec import LONGEST_EXPIRY
+from omen.net.mqtt.deliveries import Deliveries
+from omen.net.mqtt.outputs import Carry, Client, DoorLimits, Forget, Publish, Save
+from omen.net.mqtt.session import REMEMBERED_S, ApplicationMessage, Owed, Session, Stream, Subscription
+from omen.net.mqtt.stored import Change, SessionHead, StoredSession, segment_key, write_head, write_segments
+from omen.net.mqtt.topics import has_wildcard, matches
+
+KEPT_LONGER_S = 8 * 24 * 3600.0
+"""Records are kept for so much longer than their session; sessions are stored again within a day."""
+STORED_AGAIN_S = 24 * 3600.0
+REMOVAL_S = 24 * 3600.0
+"""A removed session is remembered for so long, in case a node comes with an old record."""
+RECENT_S, RECENT_BYTES = 25.0, 16 << 20
+"""Messages that came last are kept for sessions that come from another node: as long as windows are."""
+
+
+class Recent(msgspec.Struct, frozen=True):
+    """A message that came lately, and where in its stream."""
+
+    at: float
+    message: ApplicationMessage
+    stream: Stream
+    sequence: int
+
+
+class Keeping(Deliveries):
+    """`owner`: the name of this door among all; empty: nothing is stored."""
+
+    def __init__(self, limits: DoorLimits) -> None:
+        super().__init__(limits)
+        self.owner = ""
+        self._wills: dict[str, tuple[float, ApplicationMessage]] = {}
+        self._dirty: set[str] = set()
+        self._waiters: dict[str, list[Callable[[], None]]] = {}
+        self._saving: dict[str, list[Callable[[], None]]] = {}
+        self._asked: set[str] = set()
+        self._recent: deque[Recent] = deque()
+        self._recent_bytes = 0
+
+    # Storing
+
+    def _is_stored(self, session: Session) -> bool:
+        client = self._online.get(session.client_id)
+        return bool(self.owner) and (session.expiry > 0 or (client is not None and client.will is not None))
+
+    def stores(self, client_id: str) -> bool:
+        """Whether the session of a client is stored by this door."""
+        session = self.sessions.get(client_id)
+        return session is not None and self._is_stored(session)
+
+    def _note(self, session: Session) -> None:
+        """Something has changed that is stored soon."""
+        if self.owner:
+            self._dirty.add(session.client_id)
+
+    def _persist(self, session: Session, then: Callable[[], None] | None = None) -> None:
+        """Store a session now; `then`: what is promised by it."""
+        if not self._is_stored(session):
+            if then is not None:
+                then()
+            return
+        self._dirty.add(session.client_id)
+        if then is not None:
+            self._waiters.setdefault(session.client_id, []).append(then)
+        self._ask_to_save(session.client_id)
+
+    def _ask_to_save(self, client_id: str) -> None:
+        if client_id not in self._saving and client_id not in self._asked:
+            self._asked.add(client_id)
+            self._out.append(Save(client_id))
+
+    def save_soon(self) -> None:
+        """Several times per second: what has changed is stored."""
+        for client_id in list(self._dirty):
+            session = self.sessions.get(client_id)
+            if session is None or not self._is_stored(session):
+                self._dirty.discard(client_id)
+            else:
+                self._ask_to_save(client_id)
+
+    def begin_save(self, client_id: str, now: float) -> list[Change] | None:
+        """What is to be stored of a session; None: nothing any more."""
+        self._asked.discard(client_id)
+        session, waiters = self.sessions.get(client_id), self._waiters.pop(client_id, [])
+        if session is None or client_id not in self._dirty:
+            for then in waiters:
+                then()
+            return None
+        self._dirty.discard(client_id)
+        self._saving[client_id] = waiters
+        return self._changes(session, now)
+
+    def saved(self, client_id: str) -> None:
+        """It is stored: what was promised by it goes out."""
+        for then in self._saving.pop(client_id, []):
+            then()
+
+    def _changes(self, session: Session, now: float, is_released: bool = False) -> list[Change]:
+        client = self._online.get(session.client_id)
+        life = min(session.expiry, self.limits.session_expiry_s) + KEPT_LONGER_S
+        session.saved_at = now
+        owed = session.owed()
+        first = owed[0][0] if owed else session.next_number
+        last = max((numbers[-1] for numbers in session.written.values()), default=-1)
+        changes = []
+        for numbers, change in write_segments(session.client_id, [one for one in owed if one[0] > last], life):
+            session.written[numbers[0]] = numbers
+            changes.append(change)
+        for begin, numbers in list(session.written.items()):
+            if numbers[-1] < first:
+                del session.written[begin]
+                changes.append(Change(segment_key(session.client_id, begin), b"", REMOVAL_S))
+        open_numbers = {number for number, _ in owed}
+        written = (number for numbers in session.written.values() for number in numbers)
+        session.positions = {key: at for key, at in session.positions.items() if now - at[1] < REMEMBERED_S}
+        head = SessionHead(
+            session.client_id,
+            "" if is_released else self.owner,
+            client is not None and not is_released,
+            session.expiry,
+            session.ends_at,
+            tuple(session.subscriptions.values()),
+            tuple(number for number, is_published in session.received.items() if is_published),
+            session.inflight_numbers(),
+            first,
+            tuple(number for number in written if number >= first and number not in open_numbers),
+            tuple((stream, sequence) for stream, (sequence, _) in session.positions.items()),
+            client.will if client is not None and not is_released else None,
+            client.will_delay if client is not None else 0,
+        )
+        return [write_head(head, life), *changes]
+
+    def _forget(self, session: Session) -> None:
+        """A session has ended for good."""
+        if self.owner and session.saved_at:
+            self._out.append(Forget(session.client_id, tuple(session.written)))
+        self._dirty.discard(session.client_id)
+
+    def _send_saved(self, client: Client, packet: Any) -> None:
+        """Send a packet once the session is stored as it is now."""
+        session, number = client.session, client.number
+        assert session is not None
+
+        def send() -> None:
+            there = self.clients.get(number)
+            if there is not None and there.session is session:
+                self._send(there, packet)
+
+        self._persist(session, send)
+
+    # Taking sessions over
+
+    def remember(self, message: ApplicationMessage, stream: Stream, sequence: int, now: float) -> None:
+        """Keep a message for sessions that come from another node in the next seconds."""
+        if not self.owner or not message.qos:
+            return
+        recent = self._recent
+        recent.append(Recent(now, message, stream, sequence))
+        self._recent_bytes += message.size
+        while recent and (recent[0].at < now - RECENT_S or self._recent_bytes > RECENT_BYTES):
+            self._recent_bytes -= recent.popleft().message.size
+
+    def _take_over(self, stored: StoredSession, now: float) -> Session:
+        """Go on with a session of another node, and with what it missed since."""
+        head = stored.head
+        session = self.sessions[head.client_id] = Session(head.client_id, head.expiry, self.limits.session)
+        last = max((number for number, _ in stored.messages), default=0)
+        session.next_number = max(last + 1, head.first, int(now * 1e6))
+        session.received = dict.fromkeys(head.received, True)
+        session.restore(stored.messages, head.inflight)
+        session.written = {begin: list(numbers) for begin, numbers in stored.segments}
+        session.positions = {stream: (sequence, now) for stream, sequence in head.positions}
+        session.saved_at = now
+        begin: tuple[str, ...] = ()
+        for subscription in head.subscriptions:
+            begin += self._subscribe(session, subscription).begin
+        self.replays_until = now + RECENT_S
+        if begin or any(has_wildcard(one.pattern) for one in head.subscriptions):
+            self._out.append(Carry(0, begin, replay=True))
+        for recent in self._recent:
+            self._catch_up(session, list(head.subscriptions), recent, now)
+        self._note(session)
+        return session
+
+    def _catch_up(self, session: Session, subscriptions: list[Subscription], recent: Recent, now: float) -> None:
+        message = recent.message
+        mine = [one for one in subscriptions if matches(one.pattern, message.topic)]
+        qos = min(message.qos, max((one.qos for one in mine), default=0))
+        if not qos or session.has(recent.stream, recent.sequence):
+            return
+        session.positions[recent.stream] = (recent.sequence, now)
+        session.put(Owed(message, qos, False, tuple(one.identifier for one in mine if one.identifier is not None)))
+
+    def adopt(self, stored: StoredSession, now: float) -> None:
+        """The node of a session has crashed, and its client is nowhere: queue here what comes for it."""
+        head = stored.head
+        if head.client_id in self.sessions:
+            return
+        session = self._take_over(stored, now)
+        if head.is_online and head.will is not None:
+            delay = min(head.will_delay, head.expiry)
+            if delay:
+                self._wills[head.client_id] = (now + delay, head.will)
+            else:
+                self._publish_will(head.will)
+        if not head.expiry:
+            self._end_session(session)
+            return
+        session.ends_at = head.ends_at if head.ends_at is not None else self._end_of(session, now)
+        self._persist(session)
+
+    def _end_of(self, session: Session, now: float) -> float | None:
+        """When a session ends whose client has just gone."""
+        longest = self.limits.session_expiry_s
+        is_endless = session.expiry == LONGEST_EXPIRY and longest == LONGEST_EXPIRY
+        return None if is_endless else now + min(session.expiry, longest)
+
+    def disown(self, client_id: str) -> None:
+        """Another node has the session now: what is here of it, and not connected, goes."""
+        session = self.sessions.get(client_id)
+        if session is not None and client_id not in self._online:
+            self._end_session(session, is_moved=True)
+
+    def _publish_will(self, will: ApplicationMessage) -> None:
+        self._out.append(Publish(0, 0, will))
+
+    def _end_session(self, session: Session, is_moved: bool = False) -> None:
+        self.sessions.pop(session.client_id, None)
+        for pattern in list(session.subscriptions):
+            self._unsubscribe(session, pattern)
+        will = self._wills.pop(session.client_id, None)
+        if will is not None and not is_moved:
+            self._publish_will(will[1])
+        if is_moved:
+            self._dirty.discard(session.client_id)
+        else:
+            self._forget(session)

@@ -1,0 +1,132 @@
+"""What of a session is stored, so that it outlives its node: a head, and the messages it owes in segments.
+
+All records of a session are in one place, that of its client id. A head is written again whenever something changes; a
+segment is written once, and removed when all its messages are done. Messages have numbers that never come again, so a
+segment that was left behind means nothing to a later session of the same client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from omen.net.mqtt.session import ApplicationMessage, Owed, Stream, Subscription
+from omen.protocol.messages.records import Record
+
+HEAD, SEGMENT, RETAINED = b"s/", b"q/", b"r/"
+SEGMENT_BYTES = 256 << 10
+
+
+class SessionHead(msgspec.Struct, frozen=True):
+    """A session but for its messages. `owner`: the front door that has it, empty where none has.
+
+    `inflight`: packet identifiers and numbers of messages, 0 where only the release is awaited. Messages below `first`
+    are done, and those in `done`. `positions`: up to which sequence of a stream the session has everything.
+    """
+
+    client_id: str
+    owner: str
+    is_online: bool
+    expiry: int
+    ends_at: float | None
+    subscriptions: tuple[Subscription, ...] = ()
+    received: tuple[int, ...] = ()
+    inflight: tuple[tuple[int, int], ...] = ()
+    first: int = 0
+    done: tuple[int, ...] = ()
+    positions: tuple[tuple[Stream, int], ...] = ()
+    will: ApplicationMessage | None = None
+    will_delay: int = 0
+
+
+class StoredSession(msgspec.Struct, frozen=True):
+    """A session as it was read: its head, the messages it owes in their order, and the numbers in each segment."""
+
+    head: SessionHead
+    messages: tuple[tuple[int, Owed], ...]
+    segments: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A record to be written for a session. An empty value removes it."""
+
+    key: bytes
+    value: bytes
+    life_s: float
+
+
+_heads: msgspec.msgpack.Decoder[SessionHead] = msgspec.msgpack.Decoder(SessionHead)
+_segments: msgspec.msgpack.Decoder[list[tuple[int, Owed]]] = msgspec.msgpack.Decoder(list[tuple[int, Owed]])
+
+
+def place_of_client(client_id: str) -> str:
+    return f"mqtt session {client_id}"
+
+
+def place_of_retained(topic: str) -> str:
+    return f"mqtt retained {topic}"
+
+
+def head_key(client_id: str) -> bytes:
+    return HEAD + client_id.encode()
+
+
+def segment_key(client_id: str, first: int) -> bytes:
+    return SEGMENT + client_id.encode() + b"/%020d" % first
+
+
+def read_head(record: Record) -> SessionHead | None:
+    """The head in a record; None: it was removed, or cannot be read."""
+    if not record.value or not record.key.startswith(HEAD):
+        return None
+    try:
+        return _heads.decode(record.value)
+    except msgspec.MsgspecError:
+        return None
+
+
+def read_session(client_id: str, records: Iterable[Record]) -> StoredSession | None:
+    """The session in the records of its place; None: there is none."""
+    by_key = {record.key: record for record in records}
+    record = by_key.get(head_key(client_id))
+    head = None if record is None else read_head(record)
+    if head is None:
+        return None
+    prefix, done = segment_key(client_id, 0)[:-20], set(head.done)
+    messages: dict[int, Owed] = {}
+    segments = []
+    for key in sorted(by_key):
+        if key.startswith(prefix):
+            try:
+                segment = _segments.decode(by_key[key].value)
+            except msgspec.MsgspecError:
+                continue
+            segments.append((int(key[-20:]), tuple(number for number, _ in segment)))
+            messages.update({number: owed for number, owed in segment if number >= head.first and number not in done})
+    return StoredSession(head, tuple(sorted(messages.items(), key=lambda item: item[0])), tuple(segments))
+
+
+def write_head(head: SessionHead, life_s: float) -> Change:
+    return Change(head_key(head.client_id), msgspec.msgpack.encode(head), life_s)
+
+
+def write_segments(
+    client_id: str, messages: Iterable[tuple[int, Owed]], life_s: float
+) -> Iterator[tuple[list[int], Change]]:
+    """Messages in segments of a bounded size, each with the numbers in it."""
+    part: list[tuple[int, Owed]] = []
+    size = 0
+    for number, owed in messages:
+        if part and size + owed.message.size > SEGMENT_BYTES:
+            yield _segment(client_id, part, life_s)
+            part, size = [], 0
+        part.append((number, owed))
+        size += owed.message.size
+    if part:
+        yield _segment(client_id, part, life_s)
+
+
+def _segment(client_id: str, part: list[tuple[int, Owed]], life_s: float) -> tuple[list[int], Change]:
+    numbers = [number for number, _ in part]
+    return numbers, Change(segment_key(client_id, numbers[0]), msgspec.msgpack.encode(part), life_s)
