@@ -274,3 +274,31 @@ def test_the_clients_of_mosquitto(version: str) -> None:
             assert out.decode().split("\n") == ["a/b hello", "a/b there", ""]
 
     go(talk())
+
+
+def test_clients_over_websocket_talk_with_those_over_tcp() -> None:
+    async def talk() -> None:
+        async with doors(2, mqtt_ws="127.0.0.1:0") as (one, other), client(one, "ann") as ann:
+            port = int(other.addresses[1].rpartition(":")[2])
+            async with aiomqtt.Client("127.0.0.1", port, identifier="page", transport="websockets") as page:
+                await page.subscribe("a/#", qos=1)
+                await page.publish("b", bytes(100_000), qos=2)
+                await ann.publish("a/b", "over tcp", qos=1)
+                assert await take(page, 1) == [("a/b", b"over tcp", 1, False)]
+
+    go(talk())
+
+
+@pytest.mark.parametrize(("origin", "status"), [("https://evil.example", 403), ("http://localhost:3000", 101)])
+def test_pages_of_other_machines_are_not_let_in_without_a_password(origin: str, status: int) -> None:
+    async def ask() -> None:
+        async with doors(1, mqtt_ws="127.0.0.1:0") as (front,):
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(front.addresses[1].rpartition(":")[2]))
+            head = "GET /mqtt HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            keys = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+            more = f"Sec-WebSocket-Protocol: mqtt\r\nOrigin: {origin}\r\n\r\n"
+            writer.write((head + keys + more).encode())
+            assert int((await reader.readline()).split()[1]) == status
+            writer.close()
+
+    go(ask())

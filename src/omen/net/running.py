@@ -136,7 +136,7 @@ def check_front_door(config: NodeConfig) -> None:
     try:
         from omen.net.mqtt.opening import check_settings
     except ImportError:
-        raise MissingDependency("MQTT needs the package mqtt5: pip install 'omen-overlay[mqtt]'") from None
+        raise MissingDependency("MQTT needs mqtt5 and websockets: pip install 'omen-overlay[mqtt]'") from None
     check_settings(config)
 
 
@@ -158,13 +158,13 @@ def run_node(
 ) -> None:
     """Be a node until a signal comes; what arrives goes to `consume`, or nowhere. `settings`: the file of `config`."""
     front: list[FrontDoor] = []
-    if config.mqtt or config.mqtts:
+    if config.has_front_door:
         check_front_door(config)
         config = with_prompt_acknowledgements(config)
 
     async def take(broker: Broker, stop: asyncio.Event) -> None:
         consume_all = consume
-        if config.mqtt or config.mqtts:
+        if config.has_front_door:
             door = await open_front_door(broker)
             front.append(door)
             consume_all = door.consume

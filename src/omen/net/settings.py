@@ -176,6 +176,10 @@ class NodeConfig:
     """Where MQTT clients connect to. Empty: nowhere."""
     mqtts: str = ""
     """The same over TLS, with the certificate of `security`."""
+    mqtt_ws: str = ""
+    """The same over WebSocket, for pages in browsers."""
+    mqtt_ws_origins: tuple[str, ...] = ()
+    """Pages that may connect there without a password, beside those of this machine: https://HOST. *: any."""
     mqtt_users: str = ""
     """A file with the users of MQTT (`omen keys user`). Empty: no passwords, which is refused beyond loopback."""
     mqtt_anonymous: bool = False
@@ -196,12 +200,17 @@ class NodeConfig:
     access: tuple[Rule, ...] = ()
     """Which nodes may publish and subscribe, topic by topic. Empty: all may do everything."""
 
+    @property
+    def has_front_door(self) -> bool:
+        """Whether MQTT clients can connect to this node."""
+        return bool(self.mqtt or self.mqtts or self.mqtt_ws)
+
     def __post_init__(self) -> None:
         if not self.name or "*" in self.name:
             made_up = f"{os.getpid()}-{os.urandom(4).hex()}"
             object.__setattr__(self, "name", (self.name or "node-*").replace("*", made_up))
         check_name(self.name)
-        for what in ("listen", "advertise", "http", "mqtt", "mqtts"):
+        for what in ("listen", "advertise", "http", "mqtt", "mqtts", "mqtt_ws"):
             address = getattr(self, what)
             if address or what == "listen":
                 split_address(address, what)

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, assert_never
 
+from websockets.asyncio.server import Server
+
 from omen.errors import InvalidInput, OmenError
 from omen.net.errors import Stopped
 from omen.net.inbox import Gap, Message
-from omen.net.mqtt import records
+from omen.net.mqtt import records, websocket
 from omen.net.mqtt.codec import Decoder, Malformed
 from omen.net.mqtt.door import Door
 from omen.net.mqtt.keeper import Keeper
@@ -108,7 +110,7 @@ class FrontDoor:
         self.addresses: list[str] = []
         self._links: dict[int, ClientLink] = {}
         self._next = 0
-        self._servers: list[asyncio.Server] = []
+        self._servers: list[asyncio.Server | Server] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._nobody = ClientLink(self, 0, 0)  # publishes wills
         self._announced: set[str] = set()
@@ -142,6 +144,14 @@ class FrontDoor:
         self._run(self.keeper.run())
         await self.say(records.ASKS, records.AskRetained(self.broker.name))
         await self._tell_all(kept, "")
+
+    async def open_websocket(self, address: str, origins: Sequence[str]) -> None:
+        """Listen for pages in browsers."""
+        host, port = split_address(address, "mqtt_ws")
+        server = await websocket.listen(host, port, self._make_link, origins, self.door.limits.packet_bytes)
+        self._servers.append(server)
+        bound = next(iter(server.sockets)).getsockname()
+        self.addresses.append(f"ws://{join_address(bound[0], bound[1])}")
 
     def _make_link(self) -> ClientLink:
         self._next += 1

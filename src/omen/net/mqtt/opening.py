@@ -31,6 +31,9 @@ async def open_front_door(broker: Broker) -> FrontDoor:
     if config.mqtts:
         contexts.append((config.mqtts, _tls(config)))
     await front.open(contexts)
+    if config.mqtt_ws:
+        origins = config.mqtt_ws_origins if not config.mqtt_users or config.mqtt_anonymous else ("*",)
+        await front.open_websocket(config.mqtt_ws, origins)
     broker.mqtt_addresses = front.addresses
     return front
 
@@ -44,10 +47,11 @@ def check_settings(config: NodeConfig) -> None:
 
 def _rights(config: NodeConfig, access: Access) -> Rights:
     users = Users(config.mqtt_users) if config.mqtt_users else None
-    is_open = config.mqtt_anonymous or all(_is_loopback(address) for address in (config.mqtt, config.mqtts) if address)
+    addresses = [address for address in (config.mqtt, config.mqtts, config.mqtt_ws) if address]
+    is_open = config.mqtt_anonymous or all(map(_is_loopback, addresses))
     if users is None and not is_open:
         raise InvalidInput(
-            f"mqtt {config.mqtt or config.mqtts}: beyond this machine clients need a password: name a file of users in "
+            f"mqtt {addresses[0]}: beyond this machine clients need a password: name a file of users in "
             "`mqtt_users` (omen keys user), or set `mqtt_anonymous = true`"
         )
 
