@@ -160,6 +160,21 @@ def test_a_session_survives_the_crash_of_its_node() -> None:
     go(talk())
 
 
+def test_an_acknowledged_message_survives_the_only_node_that_wants_its_topic() -> None:
+    async def talk() -> None:
+        async with doors(4) as fronts:
+            async with client(fronts[0], "bob", version=3, clean_session=False) as bob:
+                await bob.subscribe("news", qos=1)
+            with suppress(aiomqtt.MqttError):
+                async with client(fronts[0], "ann") as ann:
+                    await ann.publish("news", "acknowledged", qos=1)
+                    await fronts[0].broker.abandon()  # before the session is stored with it
+            async with client(fronts[1], "bob", version=3, clean_session=False) as bob:
+                assert await take(bob, 1) == [("news", b"acknowledged", 1, False)]
+
+    go(talk())
+
+
 def test_another_node_queues_for_a_session_whose_node_has_crashed_and_publishes_its_will() -> None:
     async def talk() -> None:
         async with doors(3) as fronts, client(fronts[2], "ann") as ann:

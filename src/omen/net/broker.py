@@ -359,6 +359,11 @@ class Broker(ClusterMember, FormerNames):
         status, key = self._running().status(), self._key(topic)
         return any(key in status.membership.topic_sets.get(node, ()) for node in status.links)
 
+    def count_neighbours(self, topic: str) -> int:
+        """How many neighbours want this topic too."""
+        status, key = self._running().status(), self._key(topic)
+        return sum(key in status.membership.topic_sets.get(node, ()) for node in status.links)
+
     def messages(self) -> AsyncIterator[Message | Gap]:
         """What arrives, as it arrives; ends when the broker stops."""
         return self.inbox.take()

@@ -180,6 +180,8 @@ class NodeConfig:
     """The same over WebSocket, for pages in browsers."""
     mqtt_ws_origins: tuple[str, ...] = ()
     """Pages that may connect there without a password, beside those of this machine: https://HOST. *: any."""
+    mqtt_ack: str = "nodes"
+    """PUBACK and PUBREC say that these hold a message: `nodes`, L other nodes; `tree`, the neighbours in its topic."""
     mqtt_users: str = ""
     """A file with the users of MQTT (`omen keys user`). Empty: no passwords, which is refused beyond loopback."""
     mqtt_anonymous: bool = False
@@ -230,6 +232,7 @@ class NodeConfig:
             raise InvalidInput(f"limits.frame_bytes {limits.frame_bytes}: {what}")
         for what, value, choices in (
             ("engine", self.engine, ENGINE),
+            ("mqtt_ack", self.mqtt_ack, ("nodes", "tree")),
             ("log", self.log, ("text", "json")),
             ("log_level", self.log_level, LOG_LEVELS),
         ):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -24,14 +25,19 @@ from omen.net.mqtt.stored import (
     HEAD,
     RETAINED,
     Change,
+    Published,
     StoredSession,
     head_key,
     place_of_client,
     place_of_retained,
+    place_of_topic,
+    published_key,
     read_head,
+    read_published,
     read_session,
     segment_key,
 )
+from omen.net.mqtt.topics import has_wildcard, matches
 from omen.protocol.membership.ring import clockwise, place_of
 from omen.protocol.messages.records import Record
 
@@ -44,6 +50,11 @@ SESSION_TIMEOUT_S = 2.0
 """CONNACK waits so long for a node that has the session; after that the stored one counts."""
 STEP_S = 3.0
 """Each further node after the place of a session waits so much longer before it takes it over."""
+PUBLISHED_S = 30.0
+"""A message is held for sessions for longer than windows keep it."""
+TOPICS_AT_MOST = 200
+"""Topics of a session that comes from a crashed node whose held messages are looked up."""
+RETRY_S = 0.5
 FOREVER_S = 9 * 365 * 24 * 3600.0
 REMOVED_S = 24 * 3600.0
 
@@ -63,6 +74,7 @@ class Keeper:
         self._orphans: dict[str, float] = {}
         self._handed: dict[int, asyncio.Future[None]] = {}
         self._begun = time.time()
+        self._holding: dict[str, list[tuple[Published, Callable[[], None]]]] = {}
 
     # Beginning and end
 
@@ -122,6 +134,54 @@ class Keeper:
         key = RETAINED + topic.encode()
         await store.store([store.make(place_of_retained(topic), key, value, life if value else REMOVED_S)])
 
+    # What acknowledgements promise
+
+    def lacks_copies(self, topic: str) -> bool:
+        """Whether too few neighbours carry a topic for L other nodes to hold what is published on it."""
+        return self._broker.count_neighbours(topic) < self._enough()
+
+    def _enough(self) -> int:
+        status = self._broker.status()
+        return min(status.config.resilience, len(status.membership.ring))
+
+    async def hold(self, published: Published, done: Callable[[], None]) -> None:
+        """Have L other nodes hold a message, the successors of its topic; those of one topic go together."""
+        topic = published.message.topic
+        if topic in self._holding:
+            self._holding[topic].append((published, done))
+            return
+        self._holding[topic] = [(published, done)]
+        try:
+            while batch := self._holding[topic]:
+                self._holding[topic] = []
+                await self._hold_all(topic, [one for one, _ in batch])
+                for _, then in batch:
+                    then()
+        except Stopped:
+            return
+        finally:
+            del self._holding[topic]
+
+    async def _hold_all(self, topic: str, batch: list[Published]) -> None:
+        store, place = self._broker.records, place_of_topic(topic)
+        written = [store.make(place, published_key(one), msgspec.msgpack.encode(one), PUBLISHED_S) for one in batch]
+        while await store.store(written) < self._enough():
+            self._broker.status()  # Stopped: this node has
+            await asyncio.sleep(RETRY_S)
+
+    async def _catch_up(self, stored: StoredSession) -> None:
+        """Messages that were acknowledged, and that the crashed node of a session may not have stored for it."""
+        names = [one.pattern for one in stored.head.subscriptions if not has_wildcard(one.pattern)]
+        wild = [one.pattern for one in stored.head.subscriptions if has_wildcard(one.pattern)]
+        if wild:
+            names += [name for name in self._door.wishes.directory if any(matches(one, name) for one in wild)]
+        names = list(dict.fromkeys(names))[:TOPICS_AT_MOST]
+        found = await asyncio.gather(*(self._broker.records.fetch(place_of_topic(name)) for name in names))
+        now = time.time()
+        for name, answer in zip(names, found, strict=True):
+            for one in read_published(name, answer.records):
+                self._door.remember(one.message, one.stream, one.sequence, now)
+
     def _on_record(self, record: Record) -> None:
         """This node keeps a record now."""
         if record.key.startswith(HEAD):
@@ -173,6 +233,7 @@ class Keeper:
         if stored is None:
             self._owners.pop(client_id, None)
         elif not self._is_there(stored.head.owner, now):
+            await self._catch_up(stored)
             self._broker.log.info("mqtt_session_adopted", client=client_id, former=stored.head.owner)
             self._door.adopt(stored, time.time())
             self._owners[client_id] = self.owner
@@ -219,6 +280,8 @@ class Keeper:
         waits = waits and output.wants_session and self._broker.has_neighbours(records.CLIENTS)
         if not waits:
             await self._say_here(output, waits=False)
+            if stored is not None and stored.head.owner and output.wants_session:
+                await self._catch_up(stored)
             return stored
         handed = self._handed[token] = asyncio.get_running_loop().create_future()
         await self._say_here(output, waits=True)
@@ -226,7 +289,10 @@ class Keeper:
             async with asyncio.timeout(SESSION_TIMEOUT_S):
                 await handed
         self._handed.pop(token, None)
-        return await self._read(client_id)
+        stored = await self._read(client_id)
+        if stored is not None and stored.head.owner:
+            await self._catch_up(stored)
+        return stored
 
     async def _say_here(self, output: Claim, waits: bool) -> None:
         here = records.ClientHere(output.client_id, self._broker.name, output.token, waits, output.is_clean)

@@ -22,6 +22,7 @@ from omen.net.mqtt.door import Door
 from omen.net.mqtt.keeper import Keeper
 from omen.net.mqtt.outputs import Carry, Claim, Close, Forget, GiveUp, Output, Publish, Retained, Save, Write
 from omen.net.mqtt.session import ApplicationMessage
+from omen.net.mqtt.stored import Published
 from omen.net.mqtt.topics import OWN
 from omen.net.names import join_address, split_address
 from omen.net.observe.node_metrics import build_facts
@@ -123,6 +124,7 @@ class FrontDoor:
         self._answers: dict[str, asyncio.TimerHandle] = {}
         self._started = time.time()
         self.keeper = Keeper(self)
+        self._to_hold: set[int] = set()  # tokens that wait for both, neighbours and successors
 
     # Beginning and end
 
@@ -306,6 +308,10 @@ class FrontDoor:
             kept = Retained((int(time.time() * 1000), self.broker.name), message)
             await self.say(records.RETAINED, records.RetainedMessages([kept]))
             await self.keeper.retain(kept)
+        if token and self.broker.config.mqtt_ack == "nodes" and self.keeper.lacks_copies(topic):
+            self._to_hold.add(token)
+            stream = (topic, self.broker.node, self.broker.status().ref.incarnation)
+            self._run(self.keeper.hold(Published(message, stream, sequence), lambda: self._on_stored(token)))
         if token:
             self._unheld.setdefault(topic, deque()).append((sequence, token))
             if self._ack_loop is None or self._ack_loop.done():
@@ -320,12 +326,27 @@ class FrontDoor:
                 if waiting[0][0] > held and not self._is_awaited(topic):
                     held = waiting[-1][0]
                 while waiting and waiting[0][0] <= held:
-                    self.door.acknowledged(waiting.popleft()[1], True, now)
+                    self._on_held(waiting.popleft()[1], now)
                 if not waiting:
                     del self._unheld[topic]
             self.act()
             if self._unheld:
                 await asyncio.sleep(ACK_POLL_S)
+
+    def _on_held(self, token: int, now: float) -> None:
+        """The neighbours in its topic hold a publication."""
+        if token in self._to_hold:
+            self._to_hold.discard(token)
+        else:
+            self.door.acknowledged(token, True, now)
+
+    def _on_stored(self, token: int) -> None:
+        """The successors of its topic hold a publication."""
+        if token in self._to_hold:
+            self._to_hold.discard(token)
+        else:
+            self._on_held(token, time.time())
+            self._act_soon()
 
     def _is_awaited(self, topic: str) -> bool:
         """Whether another node wants a topic, or may want it."""

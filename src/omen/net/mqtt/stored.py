@@ -14,7 +14,7 @@ import msgspec
 from omen.net.mqtt.session import ApplicationMessage, Owed, Stream, Subscription
 from omen.protocol.messages.records import Record
 
-HEAD, SEGMENT, RETAINED = b"s/", b"q/", b"r/"
+HEAD, SEGMENT, RETAINED, PUBLISHED = b"s/", b"q/", b"r/", b"p/"
 SEGMENT_BYTES = 256 << 10
 
 
@@ -48,6 +48,14 @@ class StoredSession(msgspec.Struct, frozen=True):
     segments: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
+class Published(msgspec.Struct, frozen=True):
+    """A message that was acknowledged to its publisher, for sessions whose nodes crash before they have stored it."""
+
+    message: ApplicationMessage
+    stream: Stream
+    sequence: int
+
+
 class Change(msgspec.Struct, frozen=True):
     """A record to be written for a session. An empty value removes it."""
 
@@ -58,6 +66,30 @@ class Change(msgspec.Struct, frozen=True):
 
 _heads: msgspec.msgpack.Decoder[SessionHead] = msgspec.msgpack.Decoder(SessionHead)
 _segments: msgspec.msgpack.Decoder[list[tuple[int, Owed]]] = msgspec.msgpack.Decoder(list[tuple[int, Owed]])
+
+
+_published: msgspec.msgpack.Decoder[Published] = msgspec.msgpack.Decoder(Published)
+
+
+def place_of_topic(topic: str) -> str:
+    return f"mqtt topic {topic}"
+
+
+def published_key(published: Published) -> bytes:
+    _, publisher, incarnation = published.stream
+    return PUBLISHED + b"%020d/%010d/%020d" % (publisher, incarnation, published.sequence)
+
+
+def read_published(topic: str, records: Iterable[Record]) -> list[Published]:
+    """The messages of a topic in the records of its place, each stream in its order."""
+    found = []
+    for record in sorted(records, key=lambda record: record.key):
+        if record.key.startswith(PUBLISHED) and record.value:
+            try:
+                found.append(_published.decode(record.value))
+            except msgspec.MsgspecError:
+                continue
+    return [one for one in found if one.message.topic == topic]
 
 
 def place_of_client(client_id: str) -> str:
