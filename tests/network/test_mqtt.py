@@ -317,3 +317,36 @@ def test_pages_of_other_machines_are_not_let_in_without_a_password(origin: str, 
             writer.close()
 
     go(ask())
+
+
+def test_a_shared_subscription_spans_nodes() -> None:
+    async def collect(worker: Any, got: list[int]) -> int:
+        before = len(got)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2):
+                async for message in worker.messages:
+                    got.append(int(message.payload))
+        return len(got) - before
+
+    async def talk(fronts: list[FrontDoor], ann: Any, workers: list[Any]) -> None:
+        await ann.publish("jobs/a", "so that all nodes are linked in it")
+        for worker in workers:
+            await worker.subscribe("$share/workers/jobs/#", qos=1)
+        await asyncio.sleep(1.0)
+        for number in range(40):
+            await ann.publish("jobs/a", str(number), qos=1)
+        one: list[int] = []
+        two: list[int] = []
+        await asyncio.gather(collect(workers[0], one), collect(workers[1], two))
+        assert sorted(one + two) == list(range(40)) and min(len(one), len(two)) > 5
+
+    async def run() -> None:
+        async with (
+            doors(3) as fronts,
+            client(fronts[2], "ann") as ann,
+            client(fronts[0], "one") as one,
+            client(fronts[1], "two") as two,
+        ):
+            await talk(fronts, ann, [one, two])
+
+    go(run())

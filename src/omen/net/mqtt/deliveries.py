@@ -7,10 +7,11 @@ from typing import Any
 
 from mqtt5 import DisconnectReasonCode, PublishPacket
 
+from omen.net.groups import GroupTable, Member
 from omen.net.mqtt.codec import encode
-from omen.net.mqtt.outputs import Carry, Client, DoorLimits, GiveUp, Output, Retained, Write
+from omen.net.mqtt.outputs import Carry, Client, DoorLimits, GiveUp, Output, Retained, TellGroup, Write
 from omen.net.mqtt.session import EXACTLY_ONCE, ApplicationMessage, Owed, Session, Stream, Subscription
-from omen.net.mqtt.topics import FilterTree, has_wildcard, matches
+from omen.net.mqtt.topics import SHARE, FilterTree, filter_of, has_wildcard, is_shared, matches
 from omen.net.mqtt.wishes import Change, Wishes
 
 
@@ -29,6 +30,10 @@ class Deliveries:
         self._tree: FilterTree[tuple[str, str], Subscription] = FilterTree()
         self._out: list[Output] = []
         self.replays_until = 0.0
+        self.owner = ""
+        self.groups = GroupTable()
+        self._shares: dict[str, set[str]] = {}
+        self._choices = 0
 
     def take(self) -> list[Output]:
         """What is to be done, in this order."""
@@ -51,16 +56,38 @@ class Deliveries:
         pattern = subscription.pattern
         is_new = pattern not in session.subscriptions
         session.subscriptions[pattern] = subscription
-        self._tree.add(pattern, (session.client_id, pattern), subscription)
-        return self.wishes.add(pattern) if is_new and not pattern.startswith("$") else Change()
+        name = filter_of(pattern)
+        self._tree.add(name, (session.client_id, pattern), subscription)
+        if is_shared(pattern):
+            self._shares.setdefault(pattern, set()).add(session.client_id)
+            self._tell_group(pattern)
+        return self.wishes.add(name) if is_new and not name.startswith("$") else Change()
 
     def _unsubscribe(self, session: Session, pattern: str) -> bool:
         if session.subscriptions.pop(pattern, None) is None:
             return False
-        self._tree.remove(pattern, (session.client_id, pattern))
-        if not pattern.startswith("$"):
-            self._act_on(self.wishes.remove(pattern))
+        name = filter_of(pattern)
+        self._tree.remove(name, (session.client_id, pattern))
+        if is_shared(pattern):
+            members = self._shares[pattern]
+            members.discard(session.client_id)
+            if not members:
+                del self._shares[pattern]
+            self._tell_group(pattern)
+        if not name.startswith("$"):
+            self._act_on(self.wishes.remove(name))
         return True
+
+    def _tell_group(self, pattern: str) -> None:
+        """Which members of a shared subscription are here, and which of them are connected."""
+        members = tuple(Member(name, name in self._online) for name in sorted(self._shares.get(pattern, ())))
+        self.groups.tell(self.owner, pattern, members)
+        self._out.append(TellGroup(pattern, members))
+
+    def _tell_groups_of(self, session: Session) -> None:
+        for pattern in session.subscriptions:
+            if is_shared(pattern):
+                self._tell_group(pattern)
 
     def _act_on(self, change: Change, token: int = 0) -> bool:
         """Ask for the topics of a change; whether the token is under way with it."""
@@ -84,11 +111,19 @@ class Deliveries:
         if message.expires_at is not None and message.expires_at <= now:
             return
         best: dict[str, list[Subscription]] = {}
-        for (client_id, _), subscription in self._tree.match(message.topic):
-            if not (subscription.no_local and message.client == client_id):
+        shared: dict[str, dict[str, Subscription]] = {}
+        for (client_id, pattern), subscription in self._tree.match(message.topic):
+            if pattern.startswith(SHARE):
+                shared.setdefault(pattern, {})[client_id] = subscription
+            elif not (subscription.no_local and message.client == client_id):
                 best.setdefault(client_id, []).append(subscription)
+        chosen = list(best.items())
+        for pattern, members in shared.items():
+            member = self._choose(pattern, message, stream, sequence)
+            if member in members:
+                chosen.append((member, [members[member]]))
         plain: dict[int, bytes] = {}
-        for client_id, subscriptions in best.items():
+        for client_id, subscriptions in chosen:
             session = self.sessions[client_id]
             if stream is not None and session.positions and session.has(stream, sequence):
                 continue  # from a window, for a session that came from another node
@@ -103,6 +138,13 @@ class Deliveries:
                 self._owe(session, client, owed, now)
             elif client is not None:
                 self._give(client, owed, plain, now)
+
+    def _choose(self, pattern: str, message: ApplicationMessage, stream: Stream | None, sequence: int) -> str:
+        """The client that a message of a shared subscription goes to; empty: it is at another node."""
+        self._choices += 1
+        publication = f"{pattern}|{stream}|{sequence}" if stream is not None else f"{pattern}|{self._choices}"
+        found = self.groups.choose(pattern, publication)
+        return found[1] if found is not None and found[0] == self.owner else ""
 
     def _give(self, client: Client, owed: Owed, plain: dict[int, bytes], now: float) -> None:
         """A message with QoS 0: the same bytes for all clients of a version. One that does not read misses it."""

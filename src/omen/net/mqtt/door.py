@@ -42,7 +42,7 @@ from omen.net.mqtt.publishing import Publishing
 from omen.net.mqtt.session import ApplicationMessage, Session, Subscription
 from omen.net.mqtt.stored import Change as StoredChange
 from omen.net.mqtt.stored import StoredSession
-from omen.net.mqtt.topics import OWN, SHARE, has_wildcard, is_valid_filter
+from omen.net.mqtt.topics import OWN, SHARE, filter_of, has_wildcard, is_shared, is_valid_filter, is_valid_share
 from omen.net.mqtt.wishes import Change
 from omen.net.names import TOPIC_BYTES
 
@@ -134,6 +134,7 @@ class Door(Publishing):
         if session is None or self._online.get(client.id) is not client:
             return
         del self._online[client.id]
+        self._tell_groups_of(session)
         if client.will is not None and with_will:
             delay = min(client.will_delay, session.expiry)
             if delay:
@@ -246,6 +247,7 @@ class Door(Publishing):
         client.session, client.is_accepted = session, True
         client.will, client.will_delay = _will_of(client, now), packet.will.will_delay_interval if packet.will else 0
         self._online[client.id] = client
+        self._tell_groups_of(session)
         self._persist(session)
         self._send(client, self._connack(client, packet, is_present))
         for resent in session.resend(now):
@@ -264,7 +266,6 @@ class Door(Publishing):
             receive_max=self.limits.receive_max,
             topic_alias_max=self.limits.topic_aliases,
             max_packet_size=self.limits.packet_bytes,
-            shared_subscription_available=False,
         )
 
     # Sessions
@@ -314,6 +315,9 @@ class Door(Publishing):
     def _on_subscribe(self, client: Client, packet: SubscribePacket, now: float) -> None:
         session = client.session
         assert session is not None
+        if any(asked.no_local and asked.pattern.startswith(SHARE) for asked in packet.topic_filters):
+            self._disconnect(client, DisconnectReasonCode.PROTOCOL_ERROR, now)  # MQTT-3.8.3-4
+            return
         codes: list[SubAckReasonCode] = []
         change, retained = Change(), []
         for asked in packet.topic_filters:
@@ -322,11 +326,13 @@ class Door(Publishing):
             if code is not None:
                 continue
             is_new = asked.pattern not in session.subscriptions
+            is_group = is_shared(asked.pattern)
             subscription = _subscription_of(asked, packet.subscription_id)
             found = self._subscribe(session, subscription)
             change = Change(begin=change.begin + found.begin)
-            if asked.retain_handling == RetainHandling.SEND_ALWAYS or (
-                is_new and asked.retain_handling == RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS
+            if not is_group and (
+                asked.retain_handling == RetainHandling.SEND_ALWAYS
+                or (is_new and asked.retain_handling == RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS)
             ):
                 retained.append(subscription)
 
@@ -341,7 +347,7 @@ class Door(Publishing):
             for subscription in retained:
                 self._send_retained(there, subscription, now)
 
-        is_wild = any(has_wildcard(asked.pattern) for asked in packet.topic_filters)
+        is_wild = any(has_wildcard(filter_of(asked.pattern)) for asked in packet.topic_filters)
         if change.begin or is_wild:
             self._act_on(change, self._wait(client, finish))
         else:
@@ -350,13 +356,17 @@ class Door(Publishing):
     def _check_filter(self, client: Client, pattern: str) -> SubAckReasonCode | None:
         assert client.session is not None
         if pattern.startswith(SHARE):
-            return SubAckReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED
+            if not is_valid_share(pattern) or len(pattern.encode()) > TOPIC_BYTES:
+                return SubAckReasonCode.TOPIC_FILTER_INVALID
+            pattern_itself, pattern = pattern, filter_of(pattern)
+        else:
+            pattern_itself = pattern
         if not is_valid_filter(pattern) or pattern.startswith(OWN) or len(pattern.encode()) > TOPIC_BYTES:
             return SubAckReasonCode.TOPIC_FILTER_INVALID
         if not self.rights.may_subscribe(client.user, pattern):
             return SubAckReasonCode.NOT_AUTHORIZED
         count = len(client.session.subscriptions)
-        if count >= self.limits.subscriptions and pattern not in client.session.subscriptions:
+        if count >= self.limits.subscriptions and pattern_itself not in client.session.subscriptions:
             return SubAckReasonCode.QUOTA_EXCEEDED
         return None
 

@@ -197,14 +197,26 @@ class Keeper:
             with suppress(msgspec.MsgspecError):
                 self._door.retain(_retained.decode(record.value))
 
-    # Who is there
+    # Other front doors
 
     def hear(self, said: records.DoorHere, now: float) -> None:
         """Another door is there, or closes. One of the same name that was there before has ended."""
         name = said.door.partition("#")[0]
         for other in [door for door in self._doors if door.partition("#")[0] == name and door != said.door]:
             del self._doors[other]
+            self._door.groups.drop(other)
+        if said.is_closing:
+            self._door.groups.drop(said.door)
+        elif said.door not in self._doors and (own := self._door.groups.of(self.owner)):
+            self._front.tell(records.CLIENTS, records.GroupMembers(self.owner, own, is_all=True))
         self._doors[said.door] = 0.0 if said.is_closing else now
+
+    def hear_groups(self, said: records.GroupMembers) -> None:
+        """Another door has these members in shared subscriptions."""
+        if said.is_all:
+            self._door.groups.drop(said.door)
+        for group, members in said.groups.items():
+            self._door.groups.tell(said.door, group, members)
 
     def _is_there(self, owner: str, now: float) -> bool:
         if owner == self.owner:
@@ -216,6 +228,9 @@ class Keeper:
         return bool(owner) and owner.partition("#")[0] not in names and now - self._begun < SILENT_S
 
     async def _adopt_orphans(self, now: float) -> None:
+        for door, heard in self._doors.items():
+            if now - heard >= SILENT_S:
+                self._door.groups.drop(door)
         orphans = [client_id for client_id, owner in self._owners.items() if not self._is_there(owner, now)]
         self._orphans = {client_id: self._orphans.get(client_id, now) for client_id in orphans}
         if not orphans:

@@ -44,7 +44,6 @@ class Keeping(Deliveries):
 
     def __init__(self, limits: DoorLimits) -> None:
         super().__init__(limits)
-        self.owner = ""
         self._wills: dict[str, tuple[float, ApplicationMessage]] = {}
         self._dirty: set[str] = set()
         self._waiters: dict[str, list[Callable[[], None]]] = {}

@@ -17,10 +17,10 @@ from omen.errors import InvalidInput, OmenError
 from omen.net.errors import Stopped
 from omen.net.inbox import Gap, Message
 from omen.net.mqtt import records, websocket
-from omen.net.mqtt.codec import Decoder, Malformed
+from omen.net.mqtt.client_link import ClientLink
 from omen.net.mqtt.door import Door
 from omen.net.mqtt.keeper import Keeper
-from omen.net.mqtt.outputs import Carry, Claim, Close, Forget, GiveUp, Output, Publish, Retained, Save, Write
+from omen.net.mqtt.outputs import Carry, Claim, Close, Forget, GiveUp, Output, Publish, Retained, Save, TellGroup, Write
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.stored import Published
 from omen.net.mqtt.topics import OWN
@@ -30,9 +30,6 @@ from omen.net.observe.node_metrics import build_facts
 if TYPE_CHECKING:
     from omen.net.broker import Broker
 
-PENDING_MOST, PENDING_LEAST = 256, 64
-"""A client with so many publications that wait to be published is not read from, until so few are left."""
-WRITE_BUFFER = 1 << 20
 LINK_TIMEOUT_S = 1.5
 """SUBACK waits so long for links; a subscription that takes longer comes into force later."""
 SAVE_PERIOD_S = 0.5
@@ -46,60 +43,6 @@ ANNOUNCED_AT_ONCE = 500
 """Names in one announcement."""
 RETAINED_AT_ONCE = 256 << 10
 """Bytes of retained messages in one answer."""
-
-
-class ClientLink(asyncio.Protocol):
-    """One connection."""
-
-    def __init__(self, front: FrontDoor, number: int, largest: int) -> None:
-        self._front = front
-        self._decoder = Decoder(largest)
-        self.number = number
-        self.transport: asyncio.Transport | None = None
-        self.pending: deque[Publish] = deque()
-        self.worker: asyncio.Task[None] | None = None
-        self.buffer: list[bytes] = []
-        self._is_paused = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        transport.set_write_buffer_limits(WRITE_BUFFER)
-        self._front.on_open(self)
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            for packet in self._decoder.feed(data):
-                self._front.door.receive(self.number, packet, self._decoder.version, time.time())
-        except Malformed as error:
-            self._front.door.refuse(self.number, error, self._decoder.version, time.time())
-        self._front.act()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._front.on_lost(self)
-
-    def pause_writing(self) -> None:
-        self._front.door.pause(self.number, True, time.time())
-
-    def resume_writing(self) -> None:
-        self._front.door.pause(self.number, False, time.time())
-        self._front.act()
-
-    def flush(self) -> None:
-        if self.buffer and self.transport is not None:
-            self.transport.write(b"".join(self.buffer))
-            self.buffer.clear()
-
-    def read_if_room(self) -> None:
-        """Backpressure for one client: its socket is read when what it published before is under way."""
-        if self.transport is None or self.transport.is_closing():
-            return
-        if not self._is_paused and len(self.pending) > PENDING_MOST:
-            self._is_paused = True
-            self.transport.pause_reading()
-        elif self._is_paused and len(self.pending) < PENDING_LEAST:
-            self._is_paused = False
-            self.transport.resume_reading()
 
 
 class FrontDoor:
@@ -263,6 +206,8 @@ class FrontDoor:
                 self._run(self._give_up(topics))
             case Claim():
                 self._run(self.keeper.claim(output))
+            case TellGroup(group, members):
+                self._run(self.say(records.CLIENTS, records.GroupMembers(self.keeper.owner, {group: members})))
             case Save(client_id):
                 self._run(self.keeper.save(client_id))
             case Forget():
@@ -381,6 +326,10 @@ class FrontDoor:
     async def say(self, topic: str, record: records.Record) -> None:
         await self.broker.publish(topic, records.write_record(record))
 
+    def tell(self, topic: str, record: records.Record) -> None:
+        """The same, without waiting for it."""
+        self._run(self.say(topic, record))
+
     def _hear(self, item: Message) -> None:
         record = records.read_record(item.payload)
         is_own = item.publisher == self.broker.name
@@ -402,6 +351,8 @@ class FrontDoor:
                 self.keeper.handed(token)
             case records.DoorHere() if not is_own:
                 self.keeper.hear(record, now)
+            case records.GroupMembers() if not is_own:
+                self.keeper.hear_groups(record)
             case _:
                 pass
 
@@ -448,17 +399,21 @@ class FrontDoor:
 
     def _tell_sys(self, now: float) -> None:
         door = self.door
-        facts = {
-            "version": f"OMen {build_facts()['version']}",
-            "uptime": f"{now - self._started:.0f} seconds",
-            "clients/connected": str(len(door.clients)),
-            "clients/total": str(len(door.sessions)),
-            "messages/received": str(door.received),
-            "messages/sent": str(door.sent),
-            "publish/messages/dropped": str(door.dropped),
-            "retained messages/count": str(sum(bool(kept.message.payload) for kept in door.retained.values())),
-        }
-        for name, value in facts.items():
+        for name, value in sys_facts(door, now - self._started).items():
             message = ApplicationMessage(f"$SYS/broker/{name}", value.encode(), retain=True)
             door.retain(Retained((int(now * 1000), self.broker.name), message))
             door.deliver(message, now)
+
+
+def sys_facts(door: Door, uptime_s: float) -> dict[str, str]:
+    """What stands under `$SYS/broker/`."""
+    return {
+        "version": f"OMen {build_facts()['version']}",
+        "uptime": f"{uptime_s:.0f} seconds",
+        "clients/connected": str(len(door.clients)),
+        "clients/total": str(len(door.sessions)),
+        "messages/received": str(door.received),
+        "messages/sent": str(door.sent),
+        "publish/messages/dropped": str(door.dropped),
+        "retained messages/count": str(sum(bool(kept.message.payload) for kept in door.retained.values())),
+    }

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 from mqtt5 import ConnAckReasonCode, ConnectPacket
 
+from omen.net.groups import Member
 from omen.net.mqtt.codec import V5
 from omen.net.mqtt.session import ApplicationMessage, Session, SessionLimits
 
@@ -74,7 +75,14 @@ class Forget(msgspec.Struct, frozen=True):
     segments: tuple[int, ...]
 
 
-Output: TypeAlias = Write | Close | Publish | Carry | GiveUp | Claim | Save | Forget
+class TellGroup(msgspec.Struct, frozen=True):
+    """The members of a shared subscription at this node have changed: tell the others."""
+
+    group: str
+    members: tuple[Member, ...]
+
+
+Output: TypeAlias = Write | Close | Publish | Carry | GiveUp | Claim | Save | Forget | TellGroup
 Authenticate: TypeAlias = Callable[[str, str | None, bytes | None], ConnAckReasonCode]
 """Client id, user name, password: whether such a client may connect."""
 Authorise: TypeAlias = Callable[[str, str], bool]

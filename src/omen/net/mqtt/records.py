@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from omen.net.groups import Member
 from omen.net.inbox import Message
 from omen.net.mqtt.outputs import Retained
 from omen.net.mqtt.session import ApplicationMessage
@@ -76,6 +77,14 @@ class SessionHanded(msgspec.Struct, frozen=True, tag=6):
     token: int
 
 
+class GroupMembers(msgspec.Struct, frozen=True, tag=8):
+    """The members that a front door has in shared subscriptions now; `is_all`: and in no other."""
+
+    door: str
+    groups: dict[str, tuple[Member, ...]]
+    is_all: bool = False
+
+
 class DoorHere(msgspec.Struct, frozen=True, tag=7):
     """A front door is there; said again and again, and for the last time when it closes."""
 
@@ -83,7 +92,9 @@ class DoorHere(msgspec.Struct, frozen=True, tag=7):
     is_closing: bool = False
 
 
-Record: TypeAlias = TopicsPublished | AskTopics | AskRetained | RetainedMessages | ClientHere | SessionHanded | DoorHere
+Record: TypeAlias = (
+    GroupMembers | TopicsPublished | AskTopics | AskRetained | RetainedMessages | ClientHere | SessionHanded | DoorHere
+)
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 

@@ -36,6 +36,23 @@ def _fits(text: str) -> bool:
     return "\0" not in text and text.count("/") < MOST_LEVELS and len(text.encode("utf-8", "replace")) <= LONGEST
 
 
+def filter_of(pattern: str) -> str:
+    """The filter of a subscription; of a shared one what follows its share name (5.0, section 4.8.2)."""
+    return pattern.split("/", 2)[2] if is_shared(pattern) else pattern
+
+
+def is_shared(pattern: str) -> bool:
+    return pattern.startswith(SHARE) and pattern.count("/") >= 2
+
+
+def is_valid_share(pattern: str) -> bool:
+    """`$share/NAME/FILTER`, the name without wildcards (MQTT-4.8.2-1, MQTT-4.8.2-2)."""
+    if not is_shared(pattern):
+        return False
+    name = pattern.split("/", 2)[1]
+    return bool(name) and not has_wildcard(name) and is_valid_filter(filter_of(pattern))
+
+
 def has_wildcard(pattern: str) -> bool:
     return "+" in pattern or "#" in pattern
 

@@ -18,7 +18,7 @@ from websockets.typing import Subprotocol
 from omen.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from omen.net.mqtt.listener import ClientLink
+    from omen.net.mqtt.client_link import ClientLink
 
 BUFFER, LOW = 1 << 20, 1 << 18
 """A client that has so much to read is slow, until so little is left."""

@@ -563,7 +563,8 @@ def test_names_that_cannot_be_published_on(topic: str) -> None:
     ("pattern", "code"),
     [
         ("$omen/#", SubAckReasonCode.TOPIC_FILTER_INVALID),
-        ("$share/g/a", SubAckReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED),
+        ("$share/g", SubAckReasonCode.TOPIC_FILTER_INVALID),
+        ("$share//a", SubAckReasonCode.TOPIC_FILTER_INVALID),
     ],
 )
 def test_filters_that_are_refused(pattern: str, code: SubAckReasonCode) -> None:
@@ -651,3 +652,57 @@ def test_a_packet_larger_than_the_client_takes_is_left_out() -> None:
     world.publish(1, "a", b"x" * 100, qos=1)
     world.publish(1, "a", b"small", qos=1)
     assert payloads(world.take(2)) == [(b"small", 1, False)]
+
+
+def shared(members: int = 3) -> Harness:
+    world = Harness()
+    for number in range(1, members + 1):
+        world.connect(number)
+        assert isinstance(world.subscribe(number, "$share/g/a/b", qos=1)[0], SubAckPacket)
+    world.connect(9)
+    return world
+
+
+def test_of_a_shared_subscription_one_member_gets_each_message() -> None:
+    world = shared()
+    world.publish(9, "a/b")
+    for _ in range(60):
+        world.publish(9, "a/b", qos=1)
+    counts = [sum(isinstance(packet, PublishPacket) for packet in world.take(number)) for number in (1, 2, 3)]
+    assert sum(counts) == 61 and min(counts) > 5
+    assert world.carried == {"a/b"}
+
+
+def test_members_that_are_not_connected_get_messages_only_where_none_is() -> None:
+    world = Harness()
+    world.connect(1, "away", session_expiry_interval=100)
+    world.subscribe(1, "$share/g/a", qos=1)
+    world.send(1, DisconnectPacket())
+    world.connect(2)
+    world.subscribe(2, "$share/g/a", qos=1)
+    world.connect(9)
+    for _ in range(10):
+        world.publish(9, "a", qos=1)
+    assert len(world.take(2)) == 10 and world.door.sessions["away"].queued == 0
+    world.door.lost(2, world.now)
+    world.publish(9, "a", qos=1)
+    assert world.door.sessions["away"].queued == 1
+
+
+def test_shared_and_own_subscriptions_of_a_client_are_apart_and_shared_ones_bring_nothing_retained() -> None:
+    world = Harness()
+    world.connect(1)
+    world.publish(1, "a", b"kept", retain=True)
+    assert len(world.subscribe(1, "$share/g/a", qos=0)) == 1
+    assert payloads(world.subscribe(1, "a", qos=0)[1:]) == [(b"kept", 0, True)]
+    assert payloads(world.publish(1, "a")) == [(b"x", 0, False), (b"x", 0, False)]
+    world.send(1, UnsubscribePacket(3, ["$share/g/a"]))
+    world.take(1)
+    assert payloads(world.publish(1, "a")) == [(b"x", 0, False)]
+    assert len(world.door.groups) == 0
+
+
+def test_a_shared_subscription_with_no_local_is_a_protocol_error() -> None:
+    world = Harness()
+    world.connect(1)
+    assert world.subscribe(1, "$share/g/a", no_local=True)[-1].reason_code == DisconnectReasonCode.PROTOCOL_ERROR

@@ -1,0 +1,71 @@
+"""One connection of a client: bytes become packets, and a client that publishes too fast is not read from."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from omen.net.mqtt.codec import Decoder, Malformed
+from omen.net.mqtt.outputs import Publish
+
+if TYPE_CHECKING:
+    from omen.net.mqtt.listener import FrontDoor
+
+PENDING_MOST, PENDING_LEAST = 256, 64
+"""A client with so many publications that wait to be published is not read from, until so few are left."""
+WRITE_BUFFER = 1 << 20
+
+
+class ClientLink(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, front: FrontDoor, number: int, largest: int) -> None:
+        self._front = front
+        self._decoder = Decoder(largest)
+        self.number = number
+        self.transport: asyncio.Transport | None = None
+        self.pending: deque[Publish] = deque()
+        self.worker: asyncio.Task[None] | None = None
+        self.buffer: list[bytes] = []
+        self._is_paused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's are none by their type
+        self.transport.set_write_buffer_limits(WRITE_BUFFER)
+        self._front.on_open(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for packet in self._decoder.feed(data):
+                self._front.door.receive(self.number, packet, self._decoder.version, time.time())
+        except Malformed as error:
+            self._front.door.refuse(self.number, error, self._decoder.version, time.time())
+        self._front.act()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._front.on_lost(self)
+
+    def pause_writing(self) -> None:
+        self._front.door.pause(self.number, True, time.time())
+
+    def resume_writing(self) -> None:
+        self._front.door.pause(self.number, False, time.time())
+        self._front.act()
+
+    def flush(self) -> None:
+        if self.buffer and self.transport is not None:
+            self.transport.write(b"".join(self.buffer))
+            self.buffer.clear()
+
+    def read_if_room(self) -> None:
+        """Backpressure for one client: its socket is read when what it published before is under way."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        if not self._is_paused and len(self.pending) > PENDING_MOST:
+            self._is_paused = True
+            self.transport.pause_reading()
+        elif self._is_paused and len(self.pending) < PENDING_LEAST:
+            self._is_paused = False
+            self.transport.resume_reading()
