@@ -64,6 +64,7 @@ BAD = {
     'mqtt = "127.0.0.1:0"\nmqtt_users = "nope"': "nope: the users of MQTT cannot be read: No such file or directory",
     '[security]\nsecrets = ["nope"]': "security: nope: No such file or directory",
     '[security]\nauthorities = ["z"]\ncertificate = "x"\nkey = "y"': "security: z: No such file or directory",
+    '[security]\nauthorities = ["garbage"]\ncertificate = "garbage"\nkey = "garbage"': "no certificate in PEM form",
     "topics = [": "not TOML",
     'nmae = "n1"': "unknown setting nmae; did you mean 'name'?",
 }
@@ -78,6 +79,8 @@ def test_settings_that_cannot_be_end_a_node_with_one_line(
     monkeypatch.setattr(logger, "propagate", logger.propagate)
     monkeypatch.chdir(tmp_path)
     Path("node.toml").write_text(f"{settings}\n")
+    Path("garbage").write_text("no key, no certificate")
+    Path("garbage").chmod(0o600)
     assert main(["node", "--config", "node.toml"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("omen: ") and words in line

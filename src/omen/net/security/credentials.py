@@ -126,6 +126,7 @@ def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
         return {
             "KEY_VALUES_MISMATCH": "the key is not that of the certificate",
+            "NO_CERTIFICATE_OR_CRL_FOUND": "no certificate in PEM form is in it",
             "NO_START_LINE": "nothing in PEM form is in it",
             "PEM_LIB": "not in PEM form",
         }.get(error.reason or "", str(error.reason or error))
