@@ -430,7 +430,7 @@ class Windows:
         carried = stream.carried
         if hole.first > stream.last + 1:  # what is in front of it came just now, and made this necessary
             self.settle(stream, now)
-        first, last = max(hole.first, stream.silent_until + 1), upto
+        first, last = max(stream.last, stream.silent_until) + 1, upto
         if first <= last:
             self.gaps += 1
             stream.gap = (first, last)
@@ -451,6 +451,7 @@ class Windows:
             self.settle(stream, stream.heard)
         while stream.holes and stream.holes[0].first <= upto:
             self.end_hole(stream, stream.holes[0].last, stream.heard)
+        self.settle(stream, stream.heard)  # what came just now may have filled the last hole in front
 
     def sweep(self, now: Time) -> None:
         """Let go of what is old, and of publishers that have been silent for twice as long as windows last."""
