@@ -13,7 +13,9 @@ from omen.protocol.events import NodeId
 from omen.protocol.repair.join_check import Pair
 
 TRIED_IN_VAIN = 2
-"""Rounds after which a link is planned no more. One may have been lost on the way."""
+"""Rounds after which a link is planned around. One may have been lost on the way."""
+GIVEN_UP = 20
+"""Rounds after which it is planned no more, although there is no way around it: what lies between its ends may heal."""
 
 Lists = Sequence[Sequence[int]]
 Choice = list[tuple[int, int]]
@@ -35,6 +37,11 @@ def plan_around(
     first = choose(*_without({apart}, topics_of, labels_of))
     second = choose(*_without(averse, topics_of, _join(topics_of, labels_of, first)))
     return list(dict.fromkeys((*first, *second)))
+
+
+def plan_rest(topics_of: Lists, labels_of: Lists, links: Choice, choose: Callable[[Lists, Lists], Choice]) -> Choice:
+    """The links that would join what these leave apart."""
+    return choose(topics_of, _join(topics_of, labels_of, links))
 
 
 def _without(places: Set[int], topics_of: Lists, labels_of: Lists) -> tuple[Lists, Lists]:

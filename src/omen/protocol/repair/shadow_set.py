@@ -10,7 +10,7 @@ import msgspec
 from omen.protocol.events import Engine, NodeId, RepairStage, Topic
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
-from omen.protocol.repair.around import TRIED_IN_VAIN, plan_around
+from omen.protocol.repair.around import GIVEN_UP, TRIED_IN_VAIN, Lists, plan_around, plan_rest
 from omen.protocol.repair.join_check import JoinCheck, Pair, needed_links
 from omen.protocol.repair.led_walk import LedWalk
 
@@ -151,10 +151,14 @@ class Repair(msgspec.Struct):
         refused = {pair for pair, rounds in self.in_vain.items() if rounds >= TRIED_IN_VAIN}
         if not any(_pair(nodes[one], nodes[other]) in refused for one, other in pairs):
             return [(nodes[one], nodes[other]) for one, other in pairs]
-        found = plan_around(
-            refused, nodes, topics_of, labels_of, lambda topics, labels: engine(topics, labels, degrees, rho, centre)
-        )
-        return [(nodes[one], nodes[other]) for one, other in found]
+
+        def choose(topics: Lists, labels: Lists) -> list[tuple[int, int]]:
+            return engine(topics, labels, degrees, rho, centre)
+
+        found = plan_around(refused, nodes, topics_of, labels_of, choose)
+        rest = [(nodes[one], nodes[other]) for one, other in plan_rest(topics_of, labels_of, found, choose)]
+        hopeful = [pair for pair in rest if self.in_vain[_pair(*pair)] < GIVEN_UP]
+        return [*((nodes[one], nodes[other]) for one, other in found), *hopeful]
 
     def note_in_vain(self) -> None:
         """These links were planned, and have not come about although both ends answer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from omen.maintain.choosing import choose_links
-from omen.protocol.repair.around import plan_around
+from omen.protocol.repair.around import plan_around, plan_rest
 
 NODES = (10, 20, 30, 40)
 
@@ -36,3 +36,17 @@ def test_topics_that_only_the_two_have_stay_apart() -> None:
     assert plan_around({(10, 20)}, NODES[:3], topics, labels, choose) == [(1, 2), (0, 2)] or plan_around(
         {(10, 20)}, NODES[:3], topics, labels, choose
     ) == [(0, 2), (1, 2)]
+
+
+def test_where_there_is_no_way_around_the_link_itself_is_what_is_left() -> None:
+    """Two pieces, and messages between them are lost for a while: no other node can join them."""
+    topics, labels = [[0], [0]], [[0], [1]]
+    found = plan_around({(10, 20)}, NODES[:2], topics, labels, choose)
+    assert found == []
+    assert plan_rest(topics, labels, found, choose) == [(0, 1)]
+
+
+def test_where_there_is_a_way_around_nothing_is_left() -> None:
+    topics, labels = [[0]] * 4, [[label] for label in range(4)]
+    found = plan_around({(10, 20)}, NODES, topics, labels, choose)
+    assert plan_rest(topics, labels, found, choose) == []

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from omen.maintain.choosing import choose_links
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, ShadowReply
+from omen.protocol.repair.around import GIVEN_UP
 from omen.protocol.repair.shadow_set import Loss, Repair, common_positions, positions, to_bits
 from unit.protocol.contexts import ref
 
@@ -47,6 +48,17 @@ def test_pieces_that_a_loss_broke_off_are_joined() -> None:
     answer(repair, 1, {1}, {})
     answer(repair, 2, {1}, {})
     assert plan(repair) == [(1, 2)]
+
+
+def test_a_link_that_nothing_goes_around_is_planned_again_and_again_and_then_given_up() -> None:
+    repair = loss((1,), {1, 2})
+    answer(repair, 1, {1}, {})
+    answer(repair, 2, {1}, {})
+    for _ in range(GIVEN_UP):
+        assert plan(repair) == [(1, 2)]
+        repair.open_links = {(1, 2): set()}
+        repair.note_in_vain()
+    assert plan(repair) == []
 
 
 def test_pieces_still_joined_round_the_loss_need_no_link() -> None:
