@@ -14,7 +14,7 @@ from tests.simulation.scripts import BadScript, Script, parse, play, scripts
 
 from omen.protocol.events import RepairStage
 from omen.protocol.messages.base import EventKind
-from omen.sim.scenario import ACTIONS, NetworkSpec
+from omen.sim.scenario import Action, NetworkSpec
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 NAMES = {path.stem for path in scripts(SCRIPTS)}
@@ -25,7 +25,7 @@ COMMANDS = {
         "scramble": ("unlink",),
         "join": ("join", "begin"),
     }.get(action, (action,))
-    for action in ACTIONS
+    for action in Action
 }
 """What can happen in a scenario, by the commands that do it in a script."""
 FAULTY_NETWORKS = {
@@ -78,8 +78,8 @@ def used_commands() -> set[str]:
     return {line.split()[0] for block in blocks for line in block.commands}
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-def test_everything_that_can_happen_in_a_scenario_happens_in_a_script(action: str) -> None:
+@pytest.mark.parametrize("action", Action)
+def test_everything_that_can_happen_in_a_scenario_happens_in_a_script(action: Action) -> None:
     assert set(COMMANDS[action]) <= used_commands()
 
 

@@ -13,8 +13,8 @@ import msgspec
 
 from omen.protocol.events import MILLISECOND, SECOND, Publish, Time
 from omen.sim.deliveries import Deliveries, Tally
-from omen.sim.running import Outcome, Run
-from omen.sim.scenario import EventSpec, Name, Scenario
+from omen.sim.running import Outcome, Run, ToMember
+from omen.sim.scenario import Action, EventSpec, Name, Scenario
 from omen.sim.search import draw_scenario
 from omen.sim.world import generator_for
 
@@ -53,8 +53,8 @@ class PublishingRun(Run):
             self.world.tell(node, Publish(topic, b"%d" % self.world.now))
         self.world.call(draw.randrange(1, 2 * self._every), self._publish)
 
-    def _do_to_member(self, action: str, name: Name, event: EventSpec) -> None:
-        if action == "resubscribe":
+    def _do_to_member(self, action: ToMember, name: Name, event: EventSpec) -> None:
+        if action is Action.RESUBSCRIBE:
             topics = self.population.topic_labels
             wanted = {key for key, label in topics.items() if label in (event.topics or ())}
             self.deliveries.note_topics(self.population.place(name), wanted)

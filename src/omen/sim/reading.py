@@ -10,7 +10,7 @@ import msgspec
 
 from omen.errors import InvalidInput
 from omen.protocol.repair.backups import RULES
-from omen.sim.scenario import ACTIONS, COORDINATOR, ROLES, STAGES, EventSpec, Name, Scenario, drawn_names
+from omen.sim.scenario import COORDINATOR, ROLES, STAGES, Action, EventSpec, Name, Scenario, drawn_names
 
 RENAMED = {
     "config": {"mend_rho": "repair_rho"},
@@ -100,9 +100,9 @@ def _order_complaint(scenario: Scenario, event: EventSpec) -> str | None:
 
 
 def _event_complaint(event: EventSpec, known: set[Name]) -> str | None:
-    given = [action for action in ACTIONS if getattr(event, action) is not None]
+    given = [action for action in Action if getattr(event, action) is not None]
     if len(given) != 1:
-        return f"give exactly one of {', '.join(ACTIONS)}" + (f", not {' and '.join(given)}" if given else "")
+        return f"give exactly one of {', '.join(Action)}" + (f", not {' and '.join(given)}" if given else "")
     if sum(when is not None for when in (event.at, event.on, event.step)) != 1:
         return "give either `at`, in seconds, or `on`, a stage of a repair"
     if event.on is not None and (event.on not in STAGES or event.of is None):

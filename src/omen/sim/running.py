@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal, assert_never
 
 from omen.design import ALGORITHMS, resolve_options
 from omen.errors import InvalidInput
@@ -27,13 +28,15 @@ from omen.sim.kinds import OMEN, Kind
 from omen.sim.monitors import Monitors
 from omen.sim.population import Population
 from omen.sim.roles import find_role
-from omen.sim.scenario import COORDINATOR, EventSpec, Expectation, Name, Scenario, drawn_names, to_time
+from omen.sim.scenario import COORDINATOR, Action, EventSpec, Expectation, Name, Scenario, drawn_names, to_time
 from omen.sim.trace import TraceWriter
 from omen.sim.watch import JOINED, Violation
 from omen.sim.world import Heard, World, generator_for
 from omen.workloads import generate_interests
 
 CHECK_EVERY = 100 * MILLISECOND
+ToMember = Literal[Action.CRASH, Action.LEAVE, Action.RESUBSCRIBE, Action.SUSPECT, Action.PAUSE, Action.RESUME]
+"""What happens to one node that is a member."""
 
 
 @dataclass(slots=True)
@@ -194,49 +197,54 @@ class Run:
             name = find_role(population, event.crash or "", event.topic)
             if name is None:
                 return
-        if action == "join":
-            self._join(event, name)
-        elif action == "scramble":
-            monitors.note_scramble()
-            self._scramble(name)
-        elif action == "partition":
-            monitors.note_burst()
-            self.world.partition([[population.place(member) for member in group] for group in name])
-        elif action == "mute":
-            self.world.mute((population.place(one), population.place(other)) for one, other in name)
-        elif action == "heal":
-            monitors.note_burst()
-            self.world.heal()
-        elif action == "meet":
-            monitors.note_burst()
-            population.meet(*name)
-        elif population.place(name) in population.members():
-            self._do_to_member(action, name, event)
+        match action:
+            case Action.JOIN:
+                self._join(event, name)
+            case Action.SCRAMBLE:
+                monitors.note_scramble()
+                self._scramble(name)
+            case Action.PARTITION:
+                monitors.note_burst()
+                self.world.partition([[population.place(member) for member in group] for group in name])
+            case Action.MUTE:
+                self.world.mute((population.place(one), population.place(other)) for one, other in name)
+            case Action.HEAL:
+                monitors.note_burst()
+                self.world.heal()
+            case Action.MEET:
+                monitors.note_burst()
+                population.meet(*name)
+            case _:
+                if population.place(name) in population.members():
+                    self._do_to_member(action, name, event)
 
-    def _do_to_member(self, action: str, name: Name, event: EventSpec) -> None:
+    def _do_to_member(self, action: ToMember, name: Name, event: EventSpec) -> None:
         population, monitors = self.population, self.monitors
         node = population.place(name)
         incarnation = population.cores[node].ref.incarnation
-        if action == "crash":
-            monitors.note_end(node, incarnation)
-            population.crash(name)
-        elif action == "leave":
-            monitors.expect(EventId(node, incarnation, EventKind.LEAVE))
-            population.leave(name)
-        elif action == "resubscribe":
-            monitors.note_burst()
-            population.resubscribe(name, event.topics or ())
-            self.world.call(0, lambda: monitors.expect_requests(node))
-        elif action == "suspect":
-            monitors.note_burst()
-            if population.place(event.by or "") in population.members():
-                self.world.tell(population.place(event.by or ""), PeerLost(node, incarnation))
-        elif action == "pause":
-            monitors.note_burst()
-            self.world.pause(node)
-        elif action == "resume":
-            monitors.note_burst()
-            self.world.resume(node)
+        match action:
+            case Action.CRASH:
+                monitors.note_end(node, incarnation)
+                population.crash(name)
+            case Action.LEAVE:
+                monitors.expect(EventId(node, incarnation, EventKind.LEAVE))
+                population.leave(name)
+            case Action.RESUBSCRIBE:
+                monitors.note_burst()
+                population.resubscribe(name, event.topics or ())
+                self.world.call(0, lambda: monitors.expect_requests(node))
+            case Action.SUSPECT:
+                monitors.note_burst()
+                if population.place(event.by or "") in population.members():
+                    self.world.tell(population.place(event.by or ""), PeerLost(node, incarnation))
+            case Action.PAUSE:
+                monitors.note_burst()
+                self.world.pause(node)
+            case Action.RESUME:
+                monitors.note_burst()
+                self.world.resume(node)
+            case _:
+                assert_never(action)
 
     def _join(self, event: EventSpec, name: Name) -> None:
         if self.population.place(name) in self.population.members():

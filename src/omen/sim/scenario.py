@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal
 
 import msgspec
@@ -15,20 +16,25 @@ from omen.sim.world import Network
 STAGES = tuple(RepairStage)
 DRAWN_STAGES = tuple(stage for stage in RepairStage if stage is not RepairStage.CHECKING)
 """The stages of every repair of a loss. Worlds are drawn with these, so that a seed means the same world as before."""
-ACTIONS = (
-    "crash",
-    "leave",
-    "join",
-    "resubscribe",
-    "pause",
-    "resume",
-    "suspect",
-    "partition",
-    "mute",
-    "heal",
-    "scramble",
-    "meet",
-)
+
+
+class Action(StrEnum):
+    """What can happen in a scenario: one of these is a key of each event."""
+
+    CRASH = "crash"
+    LEAVE = "leave"
+    JOIN = "join"
+    RESUBSCRIBE = "resubscribe"
+    PAUSE = "pause"
+    RESUME = "resume"
+    SUSPECT = "suspect"
+    PARTITION = "partition"
+    MUTE = "mute"
+    HEAL = "heal"
+    SCRAMBLE = "scramble"
+    MEET = "meet"
+
+
 COORDINATOR = "coordinator"
 ROLES = ("rendezvous", "leader", "cut")
 """At which node a crash may be aimed, with `topic`: where its pieces are reported, a leader of one, its cut node."""
@@ -177,8 +183,8 @@ class EventSpec(Table, frozen=True):
     meet: Pair | None = None
 
     @property
-    def action(self) -> str:
-        return next(action for action in ACTIONS if getattr(self, action) is not None)
+    def action(self) -> Action:
+        return next(action for action in Action if getattr(self, action) is not None)
 
 
 class RepairExpectation(Table, frozen=True):
