@@ -24,7 +24,7 @@ class Deliveries:
         self.sessions: dict[str, Session] = {}
         self.retained: dict[str, Retained] = {}
         self.wishes = Wishes(limits.wildcard_matches)
-        self.received = self.sent = self.dropped = 0
+        self.received = self.sent = self.dropped = self.subscriptions = 0
         self._retained_bytes = 0
         self._online: dict[str, Client] = {}
         self._tree: FilterTree[tuple[str, str], Subscription] = FilterTree()
@@ -57,6 +57,7 @@ class Deliveries:
         is_new = pattern not in session.subscriptions
         session.subscriptions[pattern] = subscription
         name = filter_of(pattern)
+        self.subscriptions += is_new
         self._tree.add(name, (session.client_id, pattern), subscription)
         if is_shared(pattern):
             self._shares.setdefault(pattern, set()).add(session.client_id)
@@ -66,6 +67,7 @@ class Deliveries:
     def _unsubscribe(self, session: Session, pattern: str) -> bool:
         if session.subscriptions.pop(pattern, None) is None:
             return False
+        self.subscriptions -= 1
         name = filter_of(pattern)
         self._tree.remove(name, (session.client_id, pattern))
         if is_shared(pattern):

@@ -200,6 +200,8 @@ class Door(Publishing):
         will = packet.will
         if will is not None and (not self._is_publishable(will.topic)):
             return ConnAckReasonCode.TOPIC_NAME_INVALID
+        if len(self.clients) > self.limits.connections:
+            return ConnAckReasonCode.SERVER_BUSY
         if len(self.sessions) >= self.limits.sessions and packet.client_id not in self.sessions:
             return ConnAckReasonCode.QUOTA_EXCEEDED
         code = self.rights.authenticate(packet.client_id, packet.username, packet.password)
@@ -366,7 +368,8 @@ class Door(Publishing):
         if not self.rights.may_subscribe(client.user, pattern):
             return SubAckReasonCode.NOT_AUTHORIZED
         count = len(client.session.subscriptions)
-        if count >= self.limits.subscriptions and pattern_itself not in client.session.subscriptions:
+        is_full = count >= self.limits.subscriptions or self.subscriptions >= self.limits.all_subscriptions
+        if is_full and pattern_itself not in client.session.subscriptions:
             return SubAckReasonCode.QUOTA_EXCEEDED
         return None
 

@@ -37,6 +37,7 @@ SAVE_PERIOD_S = 0.5
 ANSWER_WITHIN_S = 0.3
 """A question is answered after a random time up to this, unless another node has answered it."""
 ACK_POLL_S = 0.005
+CARRYING_AT_ONCE = 4
 CLOSE_TIMEOUT_S = 5.0
 SYS_PERIOD_S = 10.0
 ANNOUNCED_AT_ONCE = 500
@@ -64,6 +65,8 @@ class FrontDoor:
         self._is_flushing = False
         self._dirty: dict[int, ClientLink] = {}
         self._has_topics = False
+        self._to_carry: list[Carry] = []
+        self._carrying: list[asyncio.Task[Any]] = []
         self._answers: dict[str, asyncio.TimerHandle] = {}
         self._started = time.time()
         self.keeper = Keeper(self)
@@ -200,9 +203,14 @@ class FrontDoor:
                     link.transport.close()
             case Publish(number):
                 self._publish(self._links.get(number, self._nobody), output)
-            case Carry(token, topics, replay):
-                self._run(self._carry(token, topics, replay))
+            case Carry():
+                self._to_carry.append(output)
+                self._carrying = [task for task in self._carrying if not task.done()]
+                if len(self._to_carry) == 1 and len(self._carrying) < CARRYING_AT_ONCE:
+                    self._carrying.append(self._run(self._carry_all()))
             case GiveUp(topics):
+                left = set(topics)
+                self._to_carry = [Carry(one.token, _without(one.topics, left), one.replay) for one in self._to_carry]
                 self._run(self._give_up(topics))
             case Claim():
                 self._run(self.keeper.claim(output))
@@ -299,8 +307,20 @@ class FrontDoor:
 
     # Topics
 
-    async def _carry(self, token: int, topics: tuple[str, ...], replay: bool) -> None:
-        wanted = list(topics)
+    async def _carry_all(self) -> None:
+        """Subscribe to the topics that clients asked for since the last time, together; several such batches at once,
+        so that one that takes long does not hold up the next.
+        """
+        await asyncio.sleep(0)
+        while self._to_carry:
+            batch, self._to_carry = self._to_carry, []
+            for replay in (False, True):
+                asked = [one for one in batch if one.replay is replay]
+                if asked:
+                    await self._carry(asked, replay)
+
+    async def _carry(self, asked: list[Carry], replay: bool) -> None:
+        wanted = list(dict.fromkeys(topic for one in asked for topic in one.topics))
         if self.door.wishes.has_wildcards and not self._has_topics:
             self._has_topics = True
             wanted.append(records.TOPICS)
@@ -313,9 +333,10 @@ class FrontDoor:
             return
         except OmenError as error:
             self.broker.log.warning("mqtt_subscribe_failed", cause=str(error))
-        if token:
-            self.door.linked(token, time.time())
-            self.act()
+        for one in asked:
+            if one.token:
+                self.door.linked(one.token, time.time())
+        self.act()
 
     async def _give_up(self, topics: tuple[str, ...]) -> None:
         with suppress(Stopped):
@@ -403,6 +424,10 @@ class FrontDoor:
             message = ApplicationMessage(f"$SYS/broker/{name}", value.encode(), retain=True)
             door.retain(Retained((int(now * 1000), self.broker.name), message))
             door.deliver(message, now)
+
+
+def _without(topics: tuple[str, ...], left: set[str]) -> tuple[str, ...]:
+    return topics if left.isdisjoint(topics) else tuple(topic for topic in topics if topic not in left)
 
 
 def sys_facts(door: Door, uptime_s: float) -> dict[str, str]:

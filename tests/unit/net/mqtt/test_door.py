@@ -706,3 +706,17 @@ def test_a_shared_subscription_with_no_local_is_a_protocol_error() -> None:
     world = Harness()
     world.connect(1)
     assert world.subscribe(1, "$share/g/a", no_local=True)[-1].reason_code == DisconnectReasonCode.PROTOCOL_ERROR
+
+
+def test_subscriptions_and_connections_of_a_node_are_bounded_and_others_are_unaffected() -> None:
+    world = Harness(DoorLimits(all_subscriptions=3, connections=2))
+    world.connect(1)
+    for pattern in ("a/+", "b/#", "c"):
+        assert world.subscribe(1, pattern, qos=0)[0].reason_codes == [SubAckReasonCode.GRANTED_QOS_AT_MOST_ONCE]
+    assert world.subscribe(1, "d/+")[0].reason_codes == [SubAckReasonCode.QUOTA_EXCEEDED]
+    assert world.subscribe(1, "c", qos=0)[0].reason_codes == [SubAckReasonCode.GRANTED_QOS_AT_MOST_ONCE]
+    world.connect(2)
+    assert world.connect(3).reason_code == ConnAckReasonCode.SERVER_BUSY
+    assert world.subscribe(2, "e")[0].reason_codes == [SubAckReasonCode.QUOTA_EXCEEDED]
+    world.send(1, UnsubscribePacket(3, ["a/+"]))
+    assert world.subscribe(2, "e", qos=0)[0].reason_codes == [SubAckReasonCode.GRANTED_QOS_AT_MOST_ONCE]
