@@ -79,7 +79,7 @@ ROUTINE = (
     SpiderHeartbeat,
 )
 SPEAKERS = frozenset({"asker", "me", "reporter", "sender"})
-NODE_FIELDS = frozenset({"target", "origin", "start", "ids", "skip", "other", "fading", "to", "prunable"})
+NODE_FIELDS = frozenset({"target", "publisher", "origin", "start", "ids", "skip", "other", "fading", "to", "prunable"})
 TOPIC_FIELDS = frozenset({"topics", "added", "dropped", "interest"})
 DIGEST_FIELDS = frozenset({"digest", "digests"})
 UNSAID = frozenset({"topics_version"})
@@ -204,7 +204,11 @@ class TraceWriter:
                 return f"{sequence}/{self.name(leader)}{self._topic_set(topics)}"
             case (int() as topic, int() as label) if field == "near":
                 return f"{self._topic(topic)}:{_short(label)}"
-            case tuple() if field in TOPIC_FIELDS:
+            case (int() as topic, tuple() as marks) if (
+                field in TOPIC_FIELDS and marks and not isinstance(marks[0], int)
+            ):
+                return f"{self._topic(topic)}:{self.value('marks', marks)}"
+            case tuple() if field in TOPIC_FIELDS and all(isinstance(item, int) for item in value):
                 return self._topic_set(value)
             case tuple():
                 return "[" + " ".join(self.value(field, item) for item in value) + "]"
