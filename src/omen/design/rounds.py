@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from omen.design.schedule import PART_NODES, Auto, Profile, RoundFacts, Schedule, Step, parse_schedule, spread_of
+from omen.design.schedule import PART_NODES, Auto, Profile, RoundFacts, Schedule, Step, parse_schedule
 
 if TYPE_CHECKING:
     from omen.interests import Interests
@@ -26,7 +26,8 @@ Codes = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 SAMPLE_NODES = 2048
-NEED = 3
+SAMPLE_LARGE = 64  # nodes of the most topics, which decide the maximum degree
+HUBS = 4  # GM: one node for so many of a part is in every part
 UNLIMITED = 2**31 - 1
 
 
@@ -57,18 +58,23 @@ def round_seed(seed: int, number: int) -> np.uint64:
     return np.uint64(mix(np.uint64(seed), np.uint64(number), np.uint64(0)))
 
 
-def cap_nodes(step_cap: int | None, least: int, degrees: Codes, alone: Codes, most_links: int) -> Codes | None:
-    """The cap of each node in a round.
+def cap_nodes(step: Step, nodes: int, most_links: int) -> Codes | None:
+    """The cap of each node in a round, None where there is none."""
+    lowest = min(step.cap or UNLIMITED, most_links or UNLIMITED)
+    return None if lowest == UNLIMITED else np.full(nodes, lowest, np.int32)
 
-    A node that is alone in many topics must take links itself, whatever the cap of the round: others cannot for it.
-    """
-    if step_cap is None and not most_links:
-        return None
-    if step_cap is None:
-        return np.full(degrees.size, most_links, np.int32)
-    needed = degrees + (alone + NEED * least - 1) // (NEED * least)
-    caps: Codes = np.minimum(np.maximum(needed, step_cap), most_links or UNLIMITED).astype(np.int32)
-    return caps
+
+def has_hubs(settings: Rounds) -> bool:
+    """Whether the nodes of the most topics are in every part: those at which GM gathers links. No caps hold them."""
+    return settings.rho < 1 and not settings.most_links
+
+
+def each_once(links: Codes) -> Codes:
+    """The links in the order of (u, v), doubles merged: two hubs may be linked in several parts."""
+    from omen.interests import distinct
+
+    keys = distinct(links[:, 0].astype(np.int64) << 32 | links[:, 1])
+    return np.stack((keys >> 32, keys & (2**32 - 1)), axis=1).astype(np.int32)
 
 
 def accept_links(links: Codes, room: Codes, seed: np.uint64) -> Codes:
@@ -76,11 +82,9 @@ def accept_links(links: Codes, room: Codes, seed: np.uint64) -> Codes:
 
     Returned in the order of (u, v), each once.
     """
-    from omen.interests import distinct
     from omen.kernels.rounds import link_words
 
-    keys = distinct(links[:, 0].astype(np.int64) << 32 | links[:, 1])
-    u, v = (keys >> 32).astype(np.int32), (keys & (2**32 - 1)).astype(np.int32)
+    u, v = each_once(links).T.copy()
     words = link_words(u, v, seed)
     ends, owner = np.concatenate((u, v)), np.tile(np.arange(u.size), 2)
     crowded = np.flatnonzero((np.bincount(ends, minlength=room.size) > room)[ends])
@@ -134,7 +138,17 @@ class LocalRounds:
     def parts(self, step: Step, number: int) -> list[Codes]:
         """The nodes of each part, ascending."""
         order, size = self.divide(step, number), self.settings.part_nodes
-        return [np.sort(order[k : k + size]) for k in range(0, order.size, size)]
+        parts = [np.sort(order[k : k + size]) for k in range(0, order.size, size)]
+        if len(parts) == 1 or not has_hubs(self.settings):
+            return parts
+        hubs = self.largest(size // HUBS)
+        return [np.union1d(part, hubs) for part in parts]
+
+    def largest(self, count: int) -> Codes:
+        """The nodes of the most open topics, the lowest where they tie."""
+        held = np.diff(self.offsets)
+        order = np.lexsort((self.nodes, -held))[:count]
+        return order[held[order] > 0].astype(np.int32)
 
     def divide(self, step: Step, number: int) -> Codes:
         """The nodes in the order in which they are cut into parts. Nodes without an open topic are in none."""
@@ -149,10 +163,13 @@ class LocalRounds:
         """Of the nodes that the first round will have to do with, some that are alike, designed to the end."""
         from omen.kernels.rounds import merge_components
 
-        links = self.part_links(np.sort(self.divide(Step(1), 0)[:SAMPLE_NODES]), Step(1))
+        sample = np.union1d(self.divide(Step(1), 0)[:SAMPLE_NODES], self.largest(SAMPLE_LARGE))
+        links = self.part_links(sample, Step(1))
         weights = np.empty(len(links), np.int32)
         merge_components(links, self.offsets, self.topics, self.parents.copy(), weights)
-        return Profile(self.nodes.size, self.left, tuple(np.sort(weights)[::-1].tolist()))
+        most = int(np.bincount(links.ravel(), minlength=1).max())
+        contributions = tuple(np.sort(weights)[::-1].tolist())
+        return Profile(self.nodes.size, self.left, sample.size, contributions, most)
 
     def part_links(self, nodes: Codes, step: Step) -> Codes:
         """The links chosen within one part."""
@@ -161,7 +178,7 @@ class LocalRounds:
 
         rows = part_rows(nodes, self.offsets, self.topics, self.labels, self.pieces.size)
         degrees = self.degrees[nodes]
-        caps = cap_nodes(step.cap, step.least, degrees, self.alone[nodes], self.settings.most_links)
+        caps = cap_nodes(step, nodes.size, self.settings.most_links)
         instance = Instance(Rows(*rows[:4]), rows[4], degrees, caps=caps)
         return nodes[choose_links(instance, self.settings.rho, least=step.least)]
 
@@ -174,7 +191,7 @@ class LocalRounds:
     def run_round(self, step: Step, number: int, pool: ThreadPoolExecutor) -> RoundFacts:
         links_before, left_before = sum(map(len, self.chosen)), self.left
         found = list(pool.map(lambda nodes: self.part_links(nodes, step), self.parts(step, number)))
-        self.take(np.concatenate(found) if found else np.empty((0, 2), np.int32))
+        self.take(each_once(np.concatenate(found)) if found else np.empty((0, 2), np.int32))
         return self.facts(step, links_before, left_before)
 
     def run_last(self, cap: int | None, number: int) -> RoundFacts:
@@ -191,7 +208,10 @@ class LocalRounds:
 
 
 def last_room(cap: int | None, degrees: Codes, alone: Codes, most_links: int) -> Codes:
-    """How many links each node may take in a sub-round of the last stage."""
+    """How many links each node may take in a sub-round of the last stage.
+
+    One that is alone in a topic must take a link there itself, whatever the cap: others cannot for it.
+    """
     caps = np.maximum(degrees + alone, UNLIMITED if cap is None else cap)
     if most_links:
         caps = np.minimum(caps, max(most_links, 0 if cap is None else cap))
@@ -225,7 +245,7 @@ def design_in_rounds(
 
 def plan_rounds(schedule: str, rho: float, profile: Callable[[], Profile]) -> Schedule:
     """The schedule of a text: auto, or steps."""
-    return Auto(profile(), spread_of(rho)) if schedule == "auto" else parse_schedule(schedule)
+    return Auto(profile(), rho) if schedule == "auto" else parse_schedule(schedule)
 
 
 def next_cap(rounds: Sequence[RoundFacts], last: Sequence[RoundFacts], settings: Rounds) -> int | None:
@@ -233,7 +253,7 @@ def next_cap(rounds: Sequence[RoundFacts], last: Sequence[RoundFacts], settings:
     if settings.rho < 1 and not settings.most_links:
         return None
     if not last:
-        return settings.most_links or (rounds[-1].max_degree if rounds else 2)
+        return settings.most_links or (rounds[-1].step.cap if rounds else None) or 2
     before = last[-1]
     cap = before.step.cap or 0
     return cap + 1 if before.removed * 10 < before.left + before.removed else cap

@@ -14,16 +14,17 @@ from typing import Any, Protocol
 
 from omen.errors import InvalidInput
 
-FALL = 0.7  # of the least contribution from round to round
+FALL = 0.8  # of the least contribution from round to round
+FALL_GM = 0.85
 LAST_LEAST = 2  # what removes one component costs the same wherever it is chosen: that is the last stage
 FIRST_SHARE = 50  # the first round is for what one link in 50 of the sample contributes
 PAYS = 250  # a round must save one link in so many
 MOST_AT_LAST = 8
 BETTER = 1.3  # how much more than the least contribution links contribute on average
-SPREAD = 2.0
-SPREAD_MINMAX = 1.8
-
+MARGIN = 1.25
+MARGIN_MINMAX = 1.3
 PART_NODES = 16_384
+PART_NODES_GM = 65_536
 ROUNDS = ("gm", "low-oda", "minmax-oda")
 
 _STEP = re.compile(r"([mr])([1-9]\d*)(?:c([1-9]\d*))?")
@@ -61,12 +62,20 @@ class RoundFacts:
 class Profile:
     """What a schedule knows of a workload before the first round.
 
-    `components`: to be removed in all. `contributions`: of the links of the complete design of a sample, descending.
+    `components`: to be removed in all. The rest is of the complete design of a sample: `contributions` of its links,
+    descending, and its maximum degree.
     """
 
     nodes: int
     components: int
+    sample_nodes: int
     contributions: tuple[int, ...]
+    max_degree: int
+
+    @property
+    def spread(self) -> float:
+        """How many times the average degree the maximum is."""
+        return self.max_degree * self.sample_nodes / (2 * max(len(self.contributions), 1))
 
 
 class Schedule(Protocol):
@@ -89,16 +98,16 @@ class Given:
 class Auto:
     """Steps chosen from the profile of the workload and from what the rounds before came to.
 
-    The least contribution falls from what the best links of the sample contribute to 2, by three tenths at a time. At
-    2, where most links are found, rounds go on while one saves enough links: a component that is left to the last stage
+    The least contribution falls from what the best links of the sample contribute to 2, by a share at a time. At 2,
+    where most links are found, rounds go on while one saves enough links: a component that is left to the last stage
     costs a link, a link of a round removes two or more.
 
-    The cap is `spread` times the average degree with which the design would end if all that is left were removed at the
-    present least contribution. It rises as that falls.
+    The cap is to the average degree what the maximum is in the sample, and somewhat more: the average with which the
+    design would end if all that is left were removed at the present least contribution. It rises as that falls.
     """
 
     profile: Profile
-    spread: float | None  # None: no caps
+    rho: float
 
     def next_step(self, rounds: Sequence[RoundFacts]) -> Step | None:
         least = self._next_least(rounds)
@@ -110,7 +119,7 @@ class Auto:
         before = rounds[-1]
         least = before.step.least
         if least > LAST_LEAST:
-            return min(least - 1, math.ceil(least * FALL))
+            return min(least - 1, math.ceil(least * (FALL_GM if self.rho < 1 else FALL)))
         same = sum(facts.step.least == least for facts in rounds)
         pays = (before.removed - before.new_links) * PAYS >= before.links
         return least if pays and same < MOST_AT_LAST else None
@@ -120,11 +129,12 @@ class Auto:
         return max(LAST_LEAST, known[len(known) // FIRST_SHARE]) if known else LAST_LEAST
 
     def _cap(self, least: int, rounds: Sequence[RoundFacts]) -> int | None:
-        if self.spread is None:
+        if self.rho < 1:
             return None
         links, left = (rounds[-1].links, rounds[-1].left) if rounds else (0, self.profile.components)
         expected = 2 * (links + left / (least * BETTER)) / self.profile.nodes
-        return max(2, math.ceil(self.spread * expected))
+        margin = MARGIN_MINMAX if math.isinf(self.rho) else MARGIN
+        return max(2, math.ceil(margin * self.profile.spread * expected))
 
 
 def rho_of(algorithm: str, options: Mapping[str, Any]) -> float:
@@ -142,11 +152,9 @@ def read_seed(value: object) -> int:
     return int(text)
 
 
-def spread_of(rho: float) -> float | None:
-    """How far the maximum degree may be above the average: GM does not care."""
-    if rho < 1:
-        return None
-    return SPREAD_MINMAX if math.isinf(rho) else SPREAD
+def default_part_nodes(algorithm: str) -> int:
+    """GM gathers links at few nodes, which larger parts find better; and it is the fastest."""
+    return PART_NODES_GM if algorithm == "gm" else PART_NODES
 
 
 def parse_schedule(text: str) -> Given:
