@@ -203,6 +203,8 @@ class FrontDoor:
                     link.transport.close()
             case Publish(number):
                 self._publish(self._links.get(number, self._nobody), output)
+            case Carry(_, _, replay=True):
+                self._run(self._carry([output]))  # begins before what is published on these topics next
             case Carry():
                 self._to_carry.append(output)
                 self._carrying = [task for task in self._carrying if not task.done()]
@@ -311,15 +313,12 @@ class FrontDoor:
         """Subscribe to the topics that clients asked for since the last time, together; several such batches at once,
         so that one that takes long does not hold up the next.
         """
-        await asyncio.sleep(0)
         while self._to_carry:
             batch, self._to_carry = self._to_carry, []
-            for replay in (False, True):
-                asked = [one for one in batch if one.replay is replay]
-                if asked:
-                    await self._carry(asked, replay)
+            await self._carry(batch)
 
-    async def _carry(self, asked: list[Carry], replay: bool) -> None:
+    async def _carry(self, asked: list[Carry]) -> None:
+        replay = asked[0].replay
         wanted = list(dict.fromkeys(topic for one in asked for topic in one.topics))
         if self.door.wishes.has_wildcards and not self._has_topics:
             self._has_topics = True
