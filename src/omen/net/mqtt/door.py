@@ -393,7 +393,8 @@ class Door(Publishing):
                 self._disconnect(client, DisconnectReasonCode.PROTOCOL_ERROR, now)
                 return
             client.session.expiry = expiry
-        self._drop(client, now, with_will=packet.reason_code == DisconnectReasonCode.DISCONNECT_WITH_WILL_MESSAGE)
+        is_normal = packet.reason_code == DisconnectReasonCode.NORMAL_DISCONNECTION  # MQTT-3.1.2-8, MQTT-3.14.4-3
+        self._drop(client, now, with_will=not is_normal)
 
 
 def _will_of(client: Client, now: float) -> ApplicationMessage | None:

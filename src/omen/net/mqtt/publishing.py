@@ -43,7 +43,7 @@ class Publishing(Keeping):
         session = client.session
         assert session is not None
         number, qos = packet.packet_id or 0, int(packet.qos)
-        if qos and not number:
+        if (qos and not number) or _breaks_rules(packet):
             self._disconnect(client, DisconnectReasonCode.PROTOCOL_ERROR, now)
             return
         if qos and client.unacknowledged >= self.limits.receive_max:
@@ -130,6 +130,11 @@ class Publishing(Keeping):
         known = client.session.received.pop(packet.packet_id, None) is not None
         code = PubCompReasonCode.SUCCESS if known else PubCompReasonCode.PACKET_ID_NOT_FOUND
         self._send_saved(client, PubCompPacket(packet.packet_id, reason_code=code))
+
+
+def _breaks_rules(packet: PublishPacket) -> bool:
+    """What no client may send (MQTT-3.3.1-2, MQTT-3.3.4-6)."""
+    return bool((packet.duplicate and not int(packet.qos)) or packet.subscription_ids)
 
 
 def _message_of(topic: str, packet: PublishPacket, client: str, now: float) -> ApplicationMessage:

@@ -720,3 +720,19 @@ def test_subscriptions_and_connections_of_a_node_are_bounded_and_others_are_unaf
     assert world.subscribe(2, "e")[0].reason_codes == [SubAckReasonCode.QUOTA_EXCEEDED]
     world.send(1, UnsubscribePacket(3, ["a/+"]))
     assert world.subscribe(2, "e", qos=0)[0].reason_codes == [SubAckReasonCode.GRANTED_QOS_AT_MOST_ONCE]
+
+
+@pytest.mark.parametrize("more", [{"duplicate": True}, {"subscription_ids": [3]}])
+def test_a_client_that_breaks_the_rules_of_publish_is_disconnected(more: dict[str, Any]) -> None:
+    world = Harness()
+    world.connect(1)
+    assert world.publish(1, "a", **more)[-1].reason_code == DisconnectReasonCode.PROTOCOL_ERROR
+    assert world.published == []
+
+
+def test_only_a_normal_disconnection_keeps_a_will_from_being_published() -> None:
+    for reason, wills in ((DisconnectReasonCode.NORMAL_DISCONNECTION, 0), (DisconnectReasonCode.UNSPECIFIED_ERROR, 1)):
+        world = Harness()
+        world.connect(1, will=Will("w", payload=b"gone"))
+        world.send(1, DisconnectPacket(reason_code=reason))
+        assert len(world.published) == wills
