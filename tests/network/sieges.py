@@ -1,6 +1,6 @@
 """Nine nodes, each a process of its own, under a minute of each attack by one member, and a minute after it.
 
-    python -m tests.network.sieges [--attack NAME ...] [--seconds 60] [--source DIR] [--report FILE]
+    python -m tests.network.sieges [--attack NAME ...] [--seconds 60] [--after 60] [--source DIR] [--report FILE]
 
 `--source`: the sources that the nodes run by, for instance those of a former version. Must hold: no honest publication
 is lost; of all deliveries the 99th percentile is at most doubled, or 50 ms; no node's resident memory is ever 64 MB
@@ -262,7 +262,7 @@ def lost(marks: list[dict[str, Any]], former: list[dict[str, Any]]) -> int:
     return sum(max(0, last - mark["heard"].get(stream, (0, 0))[0]) for mark in marks for stream, last in said.items())
 
 
-def try_one(source: Path, what: str, seconds: float) -> dict[str, Any]:
+def try_one(source: Path, what: str, seconds: float, after_s: float = AFTER_S) -> dict[str, Any]:
     """One attack on nine fresh nodes."""
 
     def mark(targets: list[Target]) -> list[dict[str, Any]]:
@@ -278,7 +278,7 @@ def try_one(source: Path, what: str, seconds: float) -> dict[str, Any]:
         before = mark(targets)
         sent = asyncio.run(besiege(targets, what, seconds))
         during = mark(targets)
-        time.sleep(AFTER_S)
+        time.sleep(after_s)
         after = mark(targets)
         alive = sum(target.process.poll() is None for target in targets)
         time.sleep(2.0)
@@ -302,7 +302,7 @@ def try_one(source: Path, what: str, seconds: float) -> dict[str, Any]:
         "memory_growth_mb": max(grown) / 1e6,
         "memory_after_mb": max(each["resident"] for each in after) / 1e6,
         "processor_during": sum(each["processor_s"] for each in during) / seconds,
-        "processor_after": sum(each["processor_s"] for each in after) / AFTER_S,
+        "processor_after": sum(each["processor_s"] for each in after) / after_s,
         "descriptors": max(each["descriptors"] for each in during),
         "caches_grown": max(caches, default=None),
         "load": os.getloadavg()[0],
@@ -321,12 +321,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--attack", action="append", choices=(*ATTACKS, "hellos"))
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--after", type=float, default=AFTER_S)
     parser.add_argument("--source", type=Path, default=ROOT / "src")
     parser.add_argument("--report", type=Path)
     told = parser.parse_args()
     results = []
     for what in told.attack or (*ATTACKS, "hellos"):
-        results.append(try_one(told.source, what, told.seconds))
+        results.append(try_one(told.source, what, told.seconds, told.after))
         print(json.dumps(results[-1]), flush=True)
         if told.report is not None:
             told.report.write_text("".join(json.dumps(result) + "\n" for result in results))
