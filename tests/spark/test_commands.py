@@ -90,7 +90,7 @@ def test_citeulike_is_imported_as_its_readme_counts_it(
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("design --workload {w} --algorithm low-oda --engine spark --out {w}/o", "low-oda is not built on Spark"),
+        ("design --workload {w} --algorithm low-oda --engine spark --out {w}/o", "give --rounds auto"),
         ("design --workload {w} --algorithm ring-pt --engine spark", "needs --out"),
         ("check --workload {w} --overlay {w}/none --engine spark", "no such file or folder"),
         ("check --workload {w} --overlay {w}/bad.csv --engine spark", "names node 77, which is not among"),

@@ -39,7 +39,10 @@ def add_parser(commands: Any) -> None:
     _add_rounds_options(parser)
     parser.add_argument("--out", metavar="O", help="table of links to write; without it the result is only shown")
     parser.add_argument(
-        "--engine", choices=("local", "spark"), default="local", help="where it is built; spark: per-topic only (local)"
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="where it is built; spark: per-topic, or in rounds (local)",
     )
     add_spark_options(parser)
     add_json(parser)
@@ -96,16 +99,26 @@ def _rounds(arguments: argparse.Namespace, algorithm: str, options: dict[str, An
 
 
 def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
-    from omen.pipeline.engines import require_per_topic
+    from omen.pipeline.engines import require_built_on_spark
     from omen.pipeline.session import spark_session
 
-    require_per_topic(algorithm.name)
+    require_built_on_spark(algorithm.name, in_rounds=arguments.rounds is not None)
     if not arguments.out:
         raise InvalidInput("--engine spark needs --out: a folder for the links")
+    told = None
     with spark_session(spark_options(arguments)) as spark:
-        from omen.pipeline.per_topic import design_workload
+        if arguments.rounds is None:
+            from omen.pipeline.per_topic import design_workload
 
-        found, seconds = design_workload(spark, arguments.workload, algorithm.name, options, arguments.out)
+            found, seconds = design_workload(spark, arguments.workload, algorithm.name, options, arguments.out)
+        else:
+            from omen.pipeline import rounds
+            from omen.systems.designing import describe_rounds
+
+            settings = _rounds(arguments, algorithm.name, options)
+            job = rounds.Job(arguments.workload, settings, arguments.rounds, f"{arguments.out.rstrip('/')}.rounds")
+            found, state, seconds = rounds.design_workload(spark, job, arguments.out)
+            told = describe_rounds(state.rounds, state.last)
     return {
         "algorithm": algorithm.name,
         "options": options,
@@ -117,7 +130,7 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
         "topic_connected": found.topic_connected,
         "k_promised": algorithm.promise(options),
         "design_s": seconds,
-        "rounds": None,
+        "rounds": told,
         "out": arguments.out,
     }
 

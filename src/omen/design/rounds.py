@@ -29,6 +29,7 @@ SAMPLE_NODES = 2048
 SAMPLE_LARGE = 64  # nodes of the most topics, which decide the maximum degree
 HUBS = 4  # GM: one node for so many of a part is in every part
 UNLIMITED = 2**31 - 1
+SAMPLE_STEP = Step(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,17 @@ class Rounds:
     seed: int = 0
     workers: int = 0  # 0: as many as there are processors
     most_links: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartRows:
+    """Interest rows of a part, and the component of each subscriber, parallel to `topic_nodes`."""
+
+    node_offsets: Offsets
+    node_topics: Codes
+    topic_offsets: Offsets
+    topic_nodes: Codes
+    labels: Codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +106,33 @@ def accept_links(links: Codes, room: Codes, seed: np.uint64) -> Codes:
     refused = np.zeros(u.size, np.bool_)
     refused[owner[crowded[rank >= room[ends[crowded]]]]] = True
     return np.stack((u[~refused], v[~refused]), axis=1)
+
+
+def part_rows_of(nodes: Codes, offsets: Offsets, topics: Codes, labels: Codes, topic_count: int) -> PartRows:
+    """The rows of a part: its nodes, ascending, and the topics that are split among them."""
+    from omen.kernels.rounds import part_rows
+
+    return PartRows(*part_rows(nodes, offsets, topics, labels, topic_count))
+
+
+def choose_in_part(rows: PartRows, degrees: Codes, step: Step, settings: Rounds) -> Codes:
+    """The links that a round chooses within a part, as codes of the part."""
+    from omen.kernels.engine import Instance, choose_links
+
+    caps = cap_nodes(step, degrees.size, settings.most_links)
+    return choose_links(Instance(rows, rows.labels, degrees, caps=caps), settings.rho, least=step.least)
+
+
+def profile_sample(rows: PartRows, sample_nodes: int, nodes: int, components: int, settings: Rounds) -> Profile:
+    """Of a sample designed to the end, for a workload of so many nodes and components to be removed."""
+    from omen.kernels.rounds import merge_components
+
+    links = choose_in_part(rows, np.zeros(sample_nodes, np.int32), SAMPLE_STEP, settings)
+    weights = np.empty(len(links), np.int32)
+    forest = np.arange(rows.node_topics.size, dtype=np.int32)
+    merge_components(links, rows.node_offsets, rows.node_topics, forest, weights)
+    most = int(np.bincount(links.ravel(), minlength=1).max())
+    return Profile(nodes, components, sample_nodes, tuple(np.sort(weights)[::-1].tolist()), most)
 
 
 class LocalRounds:
@@ -160,27 +199,15 @@ class LocalRounds:
         return order[np.diff(self.offsets)[order] > 0].astype(np.int32)
 
     def profile(self) -> Profile:
-        """Of the nodes that the first round will have to do with, some that are alike, designed to the end."""
-        from omen.kernels.rounds import merge_components
-
-        sample = np.union1d(self.divide(Step(1), 0)[:SAMPLE_NODES], self.largest(SAMPLE_LARGE))
-        links = self.part_links(sample, Step(1))
-        weights = np.empty(len(links), np.int32)
-        merge_components(links, self.offsets, self.topics, self.parents.copy(), weights)
-        most = int(np.bincount(links.ravel(), minlength=1).max())
-        contributions = tuple(np.sort(weights)[::-1].tolist())
-        return Profile(self.nodes.size, self.left, sample.size, contributions, most)
+        """Of nodes that the first round will bring together, and of the largest."""
+        sample = np.union1d(self.divide(SAMPLE_STEP, 0)[:SAMPLE_NODES], self.largest(SAMPLE_LARGE))
+        rows = part_rows_of(sample, self.offsets, self.topics, self.labels, self.pieces.size)
+        return profile_sample(rows, sample.size, self.nodes.size, self.left, self.settings)
 
     def part_links(self, nodes: Codes, step: Step) -> Codes:
         """The links chosen within one part."""
-        from omen.kernels.engine import Instance, Rows, choose_links
-        from omen.kernels.rounds import part_rows
-
-        rows = part_rows(nodes, self.offsets, self.topics, self.labels, self.pieces.size)
-        degrees = self.degrees[nodes]
-        caps = cap_nodes(step, nodes.size, self.settings.most_links)
-        instance = Instance(Rows(*rows[:4]), rows[4], degrees, caps=caps)
-        return nodes[choose_links(instance, self.settings.rho, least=step.least)]
+        rows = part_rows_of(nodes, self.offsets, self.topics, self.labels, self.pieces.size)
+        return nodes[choose_in_part(rows, self.degrees[nodes], step, self.settings)]
 
     def facts(self, step: Step, links_before: int, left_before: int) -> RoundFacts:
         links = sum(map(len, self.chosen))

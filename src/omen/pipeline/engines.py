@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 
+from omen.design.schedule import ROUNDS
 from omen.errors import InvalidInput
 
 PER_TOPIC = ("ring-pt", "cycle-pt", "harary-pt")
@@ -26,6 +27,15 @@ def require_per_topic(algorithm: str) -> None:
     """Refuse an algorithm that Spark does not build."""
     if algorithm not in PER_TOPIC:
         raise InvalidInput(f"{algorithm} is not built on Spark: {', '.join(PER_TOPIC)} are, the rest on one machine")
+
+
+def require_built_on_spark(algorithm: str, in_rounds: bool) -> None:
+    """Refuse what Spark does not build: the exact greedy algorithms look at all pairs, on one machine."""
+    if in_rounds:
+        return
+    if algorithm in ROUNDS:
+        raise InvalidInput(f"{algorithm} is not built on Spark but in rounds: give --rounds auto")
+    require_per_topic(algorithm)
 
 
 def _bytes_of(path: str) -> float:

@@ -1,0 +1,85 @@
+"""Rounds on Spark choose the links of the rounds of one machine, on any number of partitions, and after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from omen.design.rounds import Rounds, design_in_rounds
+from omen.design.schedule import RoundFacts, rho_of
+from omen.pipeline.ranks import ranked
+from omen.pipeline.reading import WorkloadTables
+from omen.pipeline.rounds import Job, design_tables
+from spark.instances import as_tables, random_instance
+
+pytestmark = pytest.mark.spark
+
+CASES = [("gm", "m3,m2", 1), ("low-oda", "auto", 2), ("minmax-oda", "r4c2,m2c5", 5), ("low-oda", "m3c3,r2c5", 13)]
+
+
+@contextmanager
+def partitioned(spark: SparkSession, partitions: int) -> Iterator[None]:
+    before = {key: spark.conf.get(key) for key in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")}
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    spark.conf.set("spark.sql.adaptive.enabled", "false")  # or small tables would end up in one partition
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+
+
+def tables_of(spark: SparkSession, text: bool) -> tuple[WorkloadTables, object]:
+    interests, overlay = random_instance(3, text=text)
+    rows, nodes, _ = as_tables(spark, interests, overlay)
+    return WorkloadTables(rows, nodes), interests
+
+
+@pytest.mark.parametrize(("algorithm", "schedule", "partitions"), CASES)
+def test_links_are_those_of_one_machine(
+    spark: SparkSession, tmp_path: Path, algorithm: str, schedule: str, partitions: int
+) -> None:
+    tables, interests = tables_of(spark, text=partitions == 5)
+    settings = Rounds(rho_of(algorithm, {"rho": 3.0}), part_nodes=16, seed=partitions)
+    expected = design_in_rounds(interests, settings, schedule)
+    with partitioned(spark, partitions):
+        links, state = design_tables(spark, tables, Job("w", settings, schedule, str(tmp_path / "rounds")))
+        assert sorted(map(tuple, links.collect())) == expected.overlay.links()
+    assert (state.rounds, state.last) == (expected.rounds, expected.last)
+
+
+def test_a_job_killed_in_round_3_goes_on_and_ends_with_the_same_overlay(spark: SparkSession, tmp_path: Path) -> None:
+    tables, interests = tables_of(spark, text=False)
+    settings = Rounds(3.0, part_nodes=16)
+    job = Job("w", settings, "m4c2,m3c3,m2c3", str(tmp_path / "rounds"))
+    told: list[RoundFacts] = []
+
+    def kill(facts: RoundFacts) -> None:
+        told.append(facts)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    with partitioned(spark, 2):
+        with pytest.raises(KeyboardInterrupt):
+            design_tables(spark, tables, job, kill)
+        (tmp_path / "rounds" / "round-3" / "rows").mkdir(parents=True)  # what an interrupted round leaves
+        again: list[RoundFacts] = []
+        links, _ = design_tables(spark, tables, job, again.append)
+        found = sorted(map(tuple, links.collect()))
+    expected = design_in_rounds(interests, settings, job.schedule)
+    assert found == expected.overlay.links()
+    assert (*told, *again) == (*expected.rounds, *expected.last)
+
+
+def test_ranks_are_those_of_the_order_on_any_number_of_partitions(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([(f"x{(k * 37) % 101:03}",) for k in range(101)], "name string")
+    for partitions in (1, 7):
+        with partitioned(spark, partitions):
+            found, count = ranked(rows.repartition(partitions), "name")
+            assert count == 101
+            assert {row.name: row.rank for row in found.collect()} == {f"x{k:03}": k for k in range(101)}
+    assert ranked(rows.limit(0), "name")[1] == 0
