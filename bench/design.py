@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.measure import Row, Timing, machine_facts, peak_mb, run_apart, time_command, time_runs, write_result
+
+if TYPE_CHECKING:
+    from omen.interests import Interests
+    from omen.overlay import Overlay
 
 TITLE = "Design, judge, commands"
 INTRODUCTION = (
@@ -37,6 +41,7 @@ class Case:
     target_s: float
     target_mb: float | None = None
     question: str = "design"
+    rounds: bool = False  # in rounds, on all cores, instead of exact
     seed: int = 1
 
 
@@ -63,6 +68,23 @@ CASES = {
         "Low-ODA, 100k x 10k, uniform",
         *(100_000, 10_000, "uniform", "powerlaw:10:90"),
         *("low-oda", {"rho": 3}, 3, 60, 500),
+    ),
+    **{
+        f"{algorithm}-100k-{kind.partition(':')[0]}-{'rounds' if rounds else 'exact'}": Case(
+            f"{algorithm}, 100k x 10k, {kind}, {'in rounds' if rounds else 'exact'}",
+            *(100_000, 10_000, kind, "powerlaw:10:90"),
+            *(algorithm, {}, 1, 12 if rounds else 60, 1000),
+            rounds=rounds,
+        )
+        for algorithm in ("gm", "low-oda", "minmax-oda")
+        for kind in ("uniform", "zipf:1")
+        for rounds in (False, True)
+    },
+    "low-oda-1m-rounds": Case(
+        "low-oda, 1m x 100k, uniform, in rounds",
+        *(1_000_000, 100_000, "uniform", "powerlaw:10:90"),
+        *("low-oda", {}, 1, 150, 3000),
+        rounds=True,
     ),
     **{
         f"gm2-{kind.partition(':')[0]}": Case(
@@ -95,9 +117,10 @@ def run_case(case: Case) -> dict[str, Any]:
     from omen.workloads import generate_interests
 
     interests = generate_interests(case.nodes, case.topics, case.popularity, case.sizes, seed=case.seed)
-    overlay = design_overlay(interests, case.algorithm, **case.options)
+    build = partial(_in_rounds if case.rounds else design_overlay, interests, case.algorithm, **case.options)
+    overlay = build()
     questions: dict[str, Callable[[], object]] = {
-        "design": partial(design_overlay, interests, case.algorithm, **case.options),
+        "design": build,
         "check": partial(check_overlay, interests, overlay, k=1),
         "diameters": partial(topic_diameters, interests, overlay),
     }
@@ -117,6 +140,14 @@ def run_case(case: Case) -> dict[str, Any]:
             "maximum degree": degrees.maximum,
         },
     }
+
+
+def _in_rounds(interests: Interests, algorithm: str, rho: float = 3.0) -> Overlay:
+    from omen.design.rounds import Rounds, design_in_rounds
+    from omen.design.schedule import default_part_nodes, rho_of
+
+    settings = Rounds(rho_of(algorithm, {"rho": rho}), default_part_nodes(algorithm))
+    return design_in_rounds(interests, settings).overlay
 
 
 def measure_cases(names: list[str]) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,11 +10,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from omen.cli.main import main
 from omen.design.rounds import Rounds, design_in_rounds
 from omen.design.schedule import RoundFacts, rho_of
+from omen.interests import Interests
 from omen.pipeline.ranks import ranked
 from omen.pipeline.reading import WorkloadTables
 from omen.pipeline.rounds import Job, design_tables
+from omen.tables import read_overlay, write_workload
 from spark.instances import as_tables, random_instance
 
 pytestmark = pytest.mark.spark
@@ -33,7 +37,7 @@ def partitioned(spark: SparkSession, partitions: int) -> Iterator[None]:
             spark.conf.set(key, value)
 
 
-def tables_of(spark: SparkSession, text: bool) -> tuple[WorkloadTables, object]:
+def tables_of(spark: SparkSession, text: bool) -> tuple[WorkloadTables, Interests]:
     interests, overlay = random_instance(3, text=text)
     rows, nodes, _ = as_tables(spark, interests, overlay)
     return WorkloadTables(rows, nodes), interests
@@ -83,3 +87,21 @@ def test_ranks_are_those_of_the_order_on_any_number_of_partitions(spark: SparkSe
             assert count == 101
             assert {row.name: row.rank for row in found.collect()} == {f"x{k:03}": k for k in range(101)}
     assert ranked(rows.limit(0), "name")[1] == 0
+
+
+def test_the_command_builds_the_links_of_one_machine_and_leaves_no_tables(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, interests = tables_of(spark, text=False)
+    write_workload(tmp_path / "w", interests, {})
+    design = f"design --workload {tmp_path}/w --algorithm low-oda --rounds m2c6 --part-nodes 30 --json"
+    told = []
+    for where in ("--out", "--engine spark --out"):
+        assert main([*design.split(), *where.split(), str(tmp_path / f"o{len(told)}.parquet")]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    for result in told:
+        del result["design_s"], result["out"]
+    assert told[0] == told[1]
+    here, there = (read_overlay(tmp_path / f"o{k}.parquet", interests) for k in range(2))
+    assert here == there
+    assert not list(tmp_path.glob("*.rounds"))
