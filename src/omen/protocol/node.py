@@ -57,7 +57,7 @@ from omen.protocol.repair.requests import DepartTimer
 from omen.protocol.shown import ShownNode
 from omen.protocol.storage.storage import StorageLookup
 from omen.protocol.storage.store import RecordStore
-from omen.protocol.validation import MessageValidator
+from omen.protocol.validation import STALE, MessageValidator
 
 BANNED = "banned"
 AnyLookup = LinkedLossLookup | LossReportLookup | RendezvousLookup | JoinLookup | StorageLookup
@@ -296,6 +296,8 @@ class OmenNode(ShownNode):
         message, complaint = self._validator.check(sender, message)
         if complaint is not None:
             self._refused[complaint] += 1
+            if complaint == STALE and type(message) is messages.RepairRequest:
+                parts.lost_peers.on_stale_request(message)
             if self._validator.offence is not None:
                 self._peer_losses.hold_to_account(sender, self._validator.offence)
             return

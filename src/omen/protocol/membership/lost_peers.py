@@ -19,7 +19,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Time, Timer, TimerHandlers
 from omen.protocol.membership.connections import Incarnations
 from omen.protocol.membership.ring import Ring
-from omen.protocol.messages.overlay import FailureNotice, Leaving, Ref
+from omen.protocol.messages.overlay import Digest, DigestOffer, FailureNotice, Leaving, Ref, RepairRequest
 
 LOST_PEERS_AT_MOST = 128
 NOTICES_AT_ONCE = 2
@@ -146,15 +146,33 @@ class LostPeers:
         incarnation, _ = self._peer_table.tombstones[sender]
         if known is not None and known.incarnation > incarnation:
             return
-        pause, now = self._config.standby_timeout, self._clock.now
-        if self._told.get(sender, -pause) + pause > now:
+        if not self._may_tell(sender):
             return
-        if len(self._told) >= LOST_PEERS_AT_MOST:
-            del self._told[next(iter(self._told))]
-        self._told[sender] = now
         lost = self.remembered.get(sender)
         address = lost.ref.address if lost is not None else ""
         self._out.send(Ref(sender, incarnation, address), FailureNotice(self._peer_table.ref, incarnation, final=False))
+
+    def on_stale_request(self, request: RepairRequest) -> None:
+        """A node asks to be repaired that is known here by a later incarnation than it has.
+
+        Its request may have been under way while it rejoined; then it is told nothing new. Or a peer told a lie here:
+        no request of it would ever be taken, so it has to go beyond that incarnation.
+        """
+        event = request.event
+        known = self._incarnations.latest(event.node)
+        if known is not None and known.incarnation > event.incarnation and self._may_tell(event.node):
+            theirs = Digest(known, 0, 0)
+            self._out.send(known, DigestOffer((self._peer_table.me.digest, theirs), (), reply=True))
+
+    def _may_tell(self, node: NodeId) -> bool:
+        """Whether it was not told just now; from here on it was."""
+        pause, now = self._config.standby_timeout, self._clock.now
+        if self._told.get(node, -pause) + pause > now:
+            return False
+        if len(self._told) >= LOST_PEERS_AT_MOST:
+            del self._told[next(iter(self._told))]
+        self._told[node] = now
+        return True
 
     def forget(self, node: NodeId) -> None:
         self.remembered.pop(node, None)
