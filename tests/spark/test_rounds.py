@@ -1,4 +1,7 @@
-"""Rounds on Spark choose the links of the rounds of one machine, on any number of partitions, and after a kill."""
+"""Rounds on Spark choose the links of the rounds of one machine, whatever the partitions, and after a kill.
+
+More algorithms, schedules and numbers of partitions: python -m tests.spark.rounds_everywhere.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from omen.cli.main import main
-from omen.design.rounds import Rounds, design_in_rounds
-from omen.design.schedule import RoundFacts, rho_of
+from omen.design.rounds import LocalRounds, Rounds, design_in_rounds
+from omen.design.schedule import RoundFacts
 from omen.interests import Interests
 from omen.pipeline.ranks import ranked
 from omen.pipeline.reading import WorkloadTables
-from omen.pipeline.rounds import Job, design_tables
+from omen.pipeline.rounds import Job, RoundTables, design_tables, profile_tables
 from omen.tables import read_overlay, write_workload
 from spark.instances import as_tables, random_instance
 
 pytestmark = pytest.mark.spark
-
-CASES = [("low-oda", "auto", 1), ("minmax-oda", "m2c12", 5), ("gm", "m2", 13)]
 
 
 @contextmanager
@@ -43,19 +44,6 @@ def tables_of(spark: SparkSession, text: bool) -> tuple[WorkloadTables, Interest
     return WorkloadTables(rows, nodes), interests
 
 
-@pytest.mark.parametrize(("algorithm", "schedule", "partitions"), CASES)
-def test_links_are_those_of_one_machine(
-    spark: SparkSession, tmp_path: Path, algorithm: str, schedule: str, partitions: int
-) -> None:
-    tables, interests = tables_of(spark, text=partitions == 5)
-    settings = Rounds(rho_of(algorithm, {"rho": 3.0}), part_nodes=16, seed=partitions)
-    expected = design_in_rounds(interests, settings, schedule)
-    with partitioned(spark, partitions):
-        links, state = design_tables(spark, tables, Job("w", settings, schedule, str(tmp_path / "rounds")))
-        assert sorted(map(tuple, links.collect())) == expected.overlay.links()
-    assert (state.rounds, state.last) == (expected.rounds, expected.last)
-
-
 def test_a_job_killed_in_round_3_goes_on_and_ends_with_the_same_overlay(spark: SparkSession, tmp_path: Path) -> None:
     tables, interests = tables_of(spark, text=False)
     settings = Rounds(3.0, part_nodes=16)
@@ -67,16 +55,18 @@ def test_a_job_killed_in_round_3_goes_on_and_ends_with_the_same_overlay(spark: S
         if len(told) == 2:
             raise KeyboardInterrupt
 
-    with partitioned(spark, 2):
-        with pytest.raises(KeyboardInterrupt):
-            design_tables(spark, tables, job, kill)
-        (tmp_path / "rounds" / "round-3" / "rows").mkdir(parents=True)  # what an interrupted round leaves
-        again: list[RoundFacts] = []
+    with partitioned(spark, 2), pytest.raises(KeyboardInterrupt):
+        design_tables(spark, tables, job, kill)
+    (tmp_path / "rounds" / "round-3" / "rows").mkdir(parents=True)  # what an interrupted round leaves
+    again: list[RoundFacts] = []
+    with partitioned(spark, 5):
         links, _ = design_tables(spark, tables, job, again.append)
         found = sorted(map(tuple, links.collect()))
+        profile = profile_tables(RoundTables(spark, job.folder), settings)
     expected = design_in_rounds(interests, settings, job.schedule)
     assert found == expected.overlay.links()
     assert (*told, *again) == (*expected.rounds, *expected.last)
+    assert profile == LocalRounds(interests, settings).profile()
 
 
 def test_ranks_are_those_of_the_order_on_any_number_of_partitions(spark: SparkSession) -> None:

@@ -142,7 +142,7 @@ def design_tables(
     """(u, v): the links, each once, u < v; and what the rounds came to."""
     kept, settings = RoundTables(spark, job.folder), job.settings
     state = _resume(kept, job) or _begin(kept, tables, job)
-    plan = plan_rounds(job.schedule, settings.rho, lambda: _profile(kept, settings))
+    plan = plan_rounds(job.schedule, settings.rho, lambda: profile_tables(kept, settings))
     while state.left:
         step = None if state.last else plan.next_step(state.rounds)
         if step is not None:
@@ -223,7 +223,7 @@ def _count_left(topics: DataFrame) -> int:
     return int(found.left)
 
 
-def _profile(kept: RoundTables, settings: Rounds) -> Profile:
+def profile_tables(kept: RoundTables, settings: Rounds) -> Profile:
     """The sample comes to the driver: its size does not grow with the workload."""
     rows, nodes = kept.read(0, "rows"), kept.read(0, "nodes")
     order, _ = _divide(rows, SAMPLE_STEP, settings, 0)
