@@ -49,7 +49,10 @@ class Browser:
             self._ask(f"{domain}.enable")
 
     def open(self, path: Path) -> None:
-        self._ask("Page.navigate", url=path.resolve().as_uri())
+        self.open_address(path.resolve().as_uri())
+
+    def open_address(self, address: str) -> None:
+        self._ask("Page.navigate", url=address)
         deadline = time.monotonic() + PATIENCE_S
         while self.evaluate("document.readyState") != "complete" or self.evaluate("location.href") == "about:blank":
             assert time.monotonic() < deadline, "the page did not load"
