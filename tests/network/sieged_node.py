@@ -25,6 +25,7 @@ from omen.net.settings import NodeConfig
 TOPICS = ("tea", "jazz", "news")
 RATE = 20.0
 SPEAKERS = ("n0", "n3", "n6")
+RING = 9
 PAGE = resource.getpagesize()
 
 
@@ -32,12 +33,14 @@ class Node:
     """A broker, what it says and hears, and what that took."""
 
     def __init__(self, name: str, join: tuple[str, ...]) -> None:
-        self.broker = Broker(NodeConfig(name=name, topics=TOPICS, join=join, http="127.0.0.1:0"))
+        number = int(name[1:])
+        shared = (f"with {number}", f"with {(number + 1) % RING}")  # so that there are circles, not only a tree
+        self.broker = Broker(NodeConfig(name=name, topics=(*TOPICS, *shared), join=join, http="127.0.0.1:0"))
         self.heard: dict[str, set[int]] = defaultdict(set)
         self.gaps = 0
         self.late_ms: list[float] = []
         self.said: dict[str, int] = {}
-        self.highest = 0
+        self.highest = self.descriptors = 0
         self.spent = time.process_time()
 
     async def speak(self) -> None:
@@ -62,11 +65,13 @@ class Node:
     async def measure(self) -> None:
         while True:
             self.highest = max(self.highest, resident())
+            self.descriptors = max(self.descriptors, open_descriptors())
             await asyncio.sleep(0.2)
 
     def mark(self) -> dict[str, Any]:
         late, self.late_ms = sorted(self.late_ms), []
         highest, self.highest = max(self.highest, resident()), 0
+        descriptors, self.descriptors = max(self.descriptors, open_descriptors()), 0
         spent, self.spent = time.process_time() - self.spent, time.process_time()
         return {
             "name": self.broker.name,
@@ -74,7 +79,7 @@ class Node:
             "memory": highest,
             "resident": resident(),
             "processor_s": spent,
-            "descriptors": len(os.listdir("/proc/self/fd")),  # noqa: PTH208
+            "descriptors": descriptors,
             "caches": caches_of(self.broker),
             "gaps": self.gaps,
             "said": self.said,
@@ -85,6 +90,10 @@ class Node:
 
 def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
 
 def caches_of(broker: Broker) -> int:

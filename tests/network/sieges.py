@@ -1,6 +1,6 @@
 """Nine nodes, each a process of its own, under a minute of each attack by one member, and a minute after it.
 
-    python -m tests.network.sieges [--attack NAME ...] [--seconds 60] [--after 60] [--source DIR] [--report FILE]
+    python -m tests.network.sieges [--attack NAME ...] [--seconds 60] [--after 60] [--nodes 9] [--source DIR]
 
 `--source`: the sources that the nodes run by, for instance those of a former version. Must hold: no honest publication
 is lost; of all deliveries the 99th percentile is at most doubled, or 50 ms; no node's resident memory is ever 64 MB
@@ -49,6 +49,8 @@ SETTLE_S, BEFORE_S, AFTER_S = 5.0, 15.0, 60.0
 HIGHEST = 1 << 48
 GROWTH_BYTES, P99_MS = 64 << 20, 50.0
 TEA = topic_key("tea")
+SILENT_PORT = 39_177
+"""Where connections are taken, at all of 127.0.0.0/8, and nothing is said."""
 
 
 @dataclass
@@ -145,9 +147,10 @@ async def changing(member: Member, tick: int) -> None:
 
 
 async def dials(member: Member, tick: int) -> None:
-    """Probes and digests that lead to nodes which are not there: 900 per second."""
+    """Probes and digests that lead to nodes which take a connection and say nothing: 900 per second."""
     for number in range(30):
-        there = Ref(place_of(f"x{tick}-{number}"), 1, f"127.0.0.77:{1024 + (tick * 30 + number) % 60_000}")
+        each = tick * 30 + number
+        there = Ref(place_of(f"x{each}"), 1, f"127.66.{each // 250 % 250}.{1 + each % 250}:{SILENT_PORT}")
         mine = Digest(member.me, 1, 1)
         await member.say(
             Ping(1, there), IndirectPing(1, member.me, there), DigestOffer((mine, Digest(there, 1, 1)), (), True)
@@ -206,11 +209,18 @@ async def hellos(targets: list[Target], until: float) -> int:
     return count * 60
 
 
+async def _keep_silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(20.0)
+    writer.close()
+
+
 async def besiege(targets: list[Target], what: str, seconds: float) -> int:
     """Bytes that were sent. One member is a neighbour of three nodes."""
     until = time.monotonic() + seconds
     if what == "hellos":
         return await hellos(targets, until)
+    silent = await asyncio.start_server(_keep_silent, "0.0.0.0", SILENT_PORT, backlog=1000)
     members = [Member(target, f"eve-{what}-{target.name}-") for target in targets[::3]]
     tick = 0
     while time.monotonic() < until:
@@ -222,16 +232,17 @@ async def besiege(targets: list[Target], what: str, seconds: float) -> int:
         await asyncio.sleep(max(0.0, 0.1 - (time.monotonic() - begun)))
     for member in members:
         member.close()
+    silent.close()
     return sum(member.sent for member in members)
 
 
 @contextmanager
-def cluster(source: Path) -> Iterator[list[Target]]:
+def cluster(source: Path, nodes: int) -> Iterator[list[Target]]:
     targets: list[Target] = []
     environment = {**os.environ, "PYTHONPATH": str(source)}
     script = str(Path(__file__).with_name("sieged_node.py"))
     try:
-        for number in range(NODES):
+        for number in range(nodes):
             command = [sys.executable, script, f"n{number}", *(target.address for target in targets[:1])]
             process = subprocess.Popen(
                 command,
@@ -262,13 +273,13 @@ def lost(marks: list[dict[str, Any]], former: list[dict[str, Any]]) -> int:
     return sum(max(0, last - mark["heard"].get(stream, (0, 0))[0]) for mark in marks for stream, last in said.items())
 
 
-def try_one(source: Path, what: str, seconds: float, after_s: float = AFTER_S) -> dict[str, Any]:
-    """One attack on nine fresh nodes."""
+def try_one(source: Path, what: str, nodes: int, seconds: float, after_s: float) -> dict[str, Any]:
+    """One attack on fresh nodes."""
 
     def mark(targets: list[Target]) -> list[dict[str, Any]]:
         return [target.mark() for target in targets]
 
-    with cluster(source) as targets:
+    with cluster(source, nodes) as targets:
         time.sleep(SETTLE_S)
         for target in targets:
             target.mark("speak")
@@ -308,7 +319,7 @@ def try_one(source: Path, what: str, seconds: float, after_s: float = AFTER_S) -
         "load": os.getloadavg()[0],
     }
     found["held"] = (
-        alive == NODES
+        alive == nodes
         and found["lost"] == 0
         and found["p99_during_ms"] <= max(2 * found["p99_before_ms"], P99_MS)
         and max(grown) <= GROWTH_BYTES
@@ -320,6 +331,7 @@ def try_one(source: Path, what: str, seconds: float, after_s: float = AFTER_S) -
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--attack", action="append", choices=(*ATTACKS, "hellos"))
+    parser.add_argument("--nodes", type=int, default=NODES)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--after", type=float, default=AFTER_S)
     parser.add_argument("--source", type=Path, default=ROOT / "src")
@@ -327,7 +339,7 @@ def main() -> int:
     told = parser.parse_args()
     results = []
     for what in told.attack or (*ATTACKS, "hellos"):
-        results.append(try_one(told.source, what, told.seconds, told.after))
+        results.append(try_one(told.source, what, told.nodes, told.seconds, told.after))
         print(json.dumps(results[-1]), flush=True)
         if told.report is not None:
             told.report.write_text("".join(json.dumps(result) + "\n" for result in results))
