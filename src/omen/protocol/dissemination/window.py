@@ -441,6 +441,10 @@ class Windows:
         else:
             hole.first = upto + 1
         stream.last, stream.first = upto, upto + 1
+        if stream.backfill:  # what is kept in front of the gap would be fetched, and kept, once more
+            stream.backfill = 0
+            stream.backlog.clear()
+            self.end_backfill(stream)
         self.touch(stream)
         self.settle(stream, now)
 
