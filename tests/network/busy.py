@@ -249,8 +249,9 @@ class Verdict:
     """What came of a case. `lost`: neither delivered nor told; `told`: in gaps; `disordered`: out of order or twice.
 
     `longest_s`: the longest silence in a stream. `edge_s`: after the last publication, until all applications had it;
-    `joined_edge_s`: after a newcomer was linked, until it was at the live edge. `oversize`: nodes whose windows or
-    memory were beyond their limit. `jumps`: what is silent or disordered, the first of each node.
+    `joined_edge_s`: after a newcomer was linked, until it was at the live edge. `oversize`: nodes whose windows
+    were beyond their limit; `swollen`: whose memory was beyond that of an idle node, windows, inbox and queues.
+    `jumps`: what is silent or disordered, the first of each node.
     """
 
     case: str
@@ -272,6 +273,7 @@ class Verdict:
     window_mb: float = 0.0
     memory_mb: float = 0.0
     oversize: int = 0
+    swollen: int = 0
     jumps: list[str] = field(default_factory=list)
 
     @property
@@ -371,7 +373,8 @@ def add_up(verdict: Verdict, report: dict[str, Any]) -> None:
     verdict.jumps += report["jumps"]
     verdict.window_mb = round(max(verdict.window_mb, report["window_bytes"] / 1e6), 1)
     verdict.memory_mb = round(max(verdict.memory_mb, report["memory"] / 1e6), 1)
-    verdict.oversize += report["window_bytes"] > report["window_limit"] or report["memory"] > report["memory_limit"]
+    verdict.oversize += report["window_bytes"] > report["window_limit"]
+    verdict.swollen += report["memory"] > report["memory_limit"]
 
 
 def find_limit(what: str, level: float, case: str = "kill") -> None:

@@ -62,7 +62,7 @@ def test_a_member_that_may_carry_a_topic_cannot_forge_for_another(keys: Path, ca
             eve.close()
             assert 'omen_publications_verified_total{verdict="forged"} 1' in metrics_of(bob)
             assert 'omen_publications_verified_total{verdict="unsigned"} 1' in metrics_of(bob)
-        lines = [record for record in caplog.records if record.message == "publication_refused"]
+        lines = [record for record in caplog.records if record.getMessage() == "publication_refused"]
         assert [line.fields["cause"] for line in lines] == ["unsigned", "forged"]  # type: ignore[attr-defined]
         assert {line.fields["peer"] for line in lines} == {"eve"}  # type: ignore[attr-defined]
 

@@ -5,6 +5,7 @@ python -m tests.spark.rounds_everywhere
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +25,7 @@ CASES = [("gm", "m3,m2"), ("low-oda", "auto"), ("minmax-oda", "r4c2,m2c5"), ("lo
 
 def main() -> int:
     """Each case on each number of partitions; 1 where any overlay differs."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     differ = 0
     with spark_session(SparkOptions(master="local[2]", driver_memory="1g", quick_start=True)) as spark:
         for algorithm, schedule in CASES:

@@ -183,9 +183,8 @@ def _write_admission(page: Page, broker: Broker, driver: Driver) -> None:
     page.gauge("omen_bans", "Addresses and nodes that are banned now.", admission.banned())
     counters = admission.counters
     page.counter("omen_throttled_reads_total", "Reads put off by a rate limit.", counters.throttled_reads)
-    if admission.signatures is not None:
-        found = admission.signatures.counts.items()
-        page.counters("omen_publications_verified_total", "Signatures looked at, by verdict.", "verdict", found)
+    verified = admission.signatures.counts.items() if admission.signatures is not None else ()
+    page.counters("omen_publications_verified_total", "Signatures looked at, by verdict.", "verdict", verified)
     page.counter("omen_key_renewals_total", "How often other keys came into force.", counters.key_renewals)
     page.counter("omen_key_renewal_failures_total", "Keys that could not be read again.", counters.key_renewal_failures)
 
