@@ -71,11 +71,6 @@ class Wire(Harness):
                 self.door.receive(number, packet, decoder.version, self.now)
         except Malformed as error:
             self.door.refuse(number, error, decoder.version, self.now)
-        except BaseException as error:
-            # The codec panics on text that is no UTF-8. The event loops then close the connection, as is done here.
-            if type(error).__name__ != "PanicException":
-                raise
-            self.door.lost(number, self.now)
         self.settle()
         return self.take(number)
 

@@ -34,6 +34,7 @@ from mqtt5 import (
 )
 
 from omen.errors import OmenError
+from omen.net.mqtt.strict import read_v5
 
 Packet: TypeAlias = mqtt5.Packet
 V3, V5 = 4, 5
@@ -112,7 +113,7 @@ class Decoder:
         if not self.version:
             self.version = _version_of(body)
         try:
-            return mqtt5.read(whole)[0] if self.version == V5 else read_v3(whole[0], body)
+            return read_v5(whole, body) if self.version == V5 else read_v3(whole[0], body)
         except (ValueError, IndexError, struct.error) as error:
             raise Malformed(str(error)) from None
 

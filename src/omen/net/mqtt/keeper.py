@@ -55,6 +55,8 @@ PUBLISHED_S = 30.0
 TOPICS_AT_MOST = 200
 """Topics of a session that comes from a crashed node whose held messages are looked up."""
 RETRY_S = 0.5
+COPIES_S, COPIES_AT_MOST = 0.1, 10_000
+"""How many neighbours carry a topic is looked up again after this: it takes as long as to publish."""
 FOREVER_S = 9 * 365 * 24 * 3600.0
 REMOVED_S = 24 * 3600.0
 
@@ -74,6 +76,7 @@ class Keeper:
         self._orphans: dict[str, float] = {}
         self._handed: dict[int, asyncio.Future[None]] = {}
         self._begun = time.time()
+        self._copies: dict[str, tuple[float, bool]] = {}
         self._holding: dict[str, list[tuple[Published, Callable[[], None]]]] = {}
 
     # Beginning and end
@@ -138,7 +141,13 @@ class Keeper:
 
     def lacks_copies(self, topic: str) -> bool:
         """Whether too few neighbours carry a topic for L other nodes to hold what is published on it."""
-        return self._broker.count_neighbours(topic) < self._enough()
+        known = self._copies.get(topic)
+        now = time.monotonic()
+        if known is None or now - known[0] > COPIES_S:
+            if len(self._copies) >= COPIES_AT_MOST:
+                self._copies.clear()
+            known = self._copies[topic] = (now, self._broker.count_neighbours(topic) < self._enough())
+        return known[1]
 
     def _enough(self) -> int:
         status = self._broker.status()

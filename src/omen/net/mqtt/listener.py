@@ -21,7 +21,7 @@ from omen.net.mqtt.client_link import ClientLink
 from omen.net.mqtt.door import Door
 from omen.net.mqtt.keeper import Keeper
 from omen.net.mqtt.outputs import Carry, Claim, Close, Forget, GiveUp, Output, Publish, Retained, Save, TellGroup, Write
-from omen.net.mqtt.session import ApplicationMessage
+from omen.net.mqtt.session import ApplicationMessage, Stream
 from omen.net.mqtt.stored import Published
 from omen.net.mqtt.topics import OWN
 from omen.net.names import join_address, split_address
@@ -256,21 +256,24 @@ class FrontDoor:
         if self.broker.wants(topic):
             if message.client:
                 self._own[topic, sequence] = message.client
-        else:
-            stream = (topic, self.broker.node, self.broker.status().ref.incarnation)
-            self.door.remember(message, stream, sequence, time.time())
+        elif message.qos:
+            self.door.remember(message, self._own_stream(topic), sequence, time.time())
         if message.retain:
             kept = Retained((int(time.time() * 1000), self.broker.name), message)
             await self.say(records.RETAINED, records.RetainedMessages([kept]))
             await self.keeper.retain(kept)
         if token and self.broker.config.mqtt_ack == "nodes" and self.keeper.lacks_copies(topic):
             self._to_hold.add(token)
-            stream = (topic, self.broker.node, self.broker.status().ref.incarnation)
+            stream = self._own_stream(topic)
             self._run(self.keeper.hold(Published(message, stream, sequence), lambda: self._on_stored(token)))
         if token:
             self._unheld.setdefault(topic, deque()).append((sequence, token))
             if self._ack_loop is None or self._ack_loop.done():
                 self._ack_loop = self._run(self._acknowledge())
+
+    def _own_stream(self, topic: str) -> Stream:
+        driver = self.broker.driver
+        return topic, self.broker.node, (driver.incarnation if driver is not None else None) or 0
 
     async def _acknowledge(self) -> None:
         """Acknowledge publications as soon as the neighbours on their topics hold them."""
