@@ -30,11 +30,12 @@ coverage: setup  ## all tests, and which branches of src they never took; under 
 	@rm -rf build/coverage && mkdir -p build/coverage
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing:skip-covered --cov-report=html
 
-search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it, 100 busy, and worlds of the day; what fails is shrunk
+search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it, 100 busy, 100 cramped, and worlds of the day; what fails is shrunk
 	@status=0; \
 	$(BIN)/omen simulate --search --seeds 0..299 --workers $(WORKERS) || status=1; \
 	$(BIN)/omen simulate --search --worlds beyond --seeds 0..99 --workers $(WORKERS) || status=1; \
 	$(BIN)/omen simulate --search --worlds busy --seeds 0..99 --workers $(WORKERS) || status=1; \
+	$(BIN)/omen simulate --search --worlds cramped --seeds 0..99 --workers $(WORKERS) || status=1; \
 	$(BIN)/python -m tools.search_of_the_day --workers $(WORKERS) || status=1; \
 	exit $$status
 

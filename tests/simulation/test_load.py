@@ -17,6 +17,9 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 WORLDS = (0, 4, 13, 24, 27, 829)
 """With crashes, joins, slow links and windows that cover less than a repair. Two of them need that holes end; in the
 last a newcomer told a gap while it fetched what was before its time, kept some of it twice, and ended by that."""
+CRAMPED_WORLDS = (50, 61)
+"""A newcomer heard of a stream from a node whose windows were too full to find out when it began, and passed over what
+was published before that without a word."""
 WITH_A_SLOW_LINK = 1003
 
 
@@ -25,6 +28,14 @@ def test_in_a_busy_world_everything_is_delivered_or_told(seed: int) -> None:
     world = run_world(Search("busy"), seed)
     assert world.went_well, "\n".join(
         [*world.complaints, f"replay: omen simulate --search --worlds busy --seeds {seed}..{seed}"]
+    )
+
+
+@pytest.mark.parametrize("seed", CRAMPED_WORLDS)
+def test_where_windows_are_shorter_than_a_repair_everything_missing_is_told(seed: int) -> None:
+    world = run_world(Search("cramped"), seed)
+    assert world.went_well, "\n".join(
+        [*world.complaints, f"replay: omen simulate --search --worlds cramped --seeds {seed}..{seed}"]
     )
 
 

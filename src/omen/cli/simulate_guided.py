@@ -23,7 +23,7 @@ def search_guided(arguments: argparse.Namespace) -> int:
 
     draw = arguments.worlds or DRAWS[0]
     given = [f"--{name}" for name in NOT_FOR_GUIDED if getattr(arguments, name) is not None]
-    if given or draw == "busy" or find_kind(arguments.system).name != "omen":
+    if given or draw in ("busy", "cramped") or find_kind(arguments.system).name != "omen":
         raise InvalidInput("--guided: worlds of omen one after the other, without load, --keep, --workers and --engine")
     wanted = range(100) if arguments.seeds is None else arguments.seeds
     guided = GuidedSearch(Search(draw, tuple(sorted(arguments.without or ()))), wanted)

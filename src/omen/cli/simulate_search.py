@@ -27,7 +27,7 @@ REMEDIES = (
     "links_agreed_by_both",
     "holes_end",
 )
-DRAWS = ("within", "beyond", "busy", "refusing", "twofold", "plain")
+DRAWS = ("within", "beyond", "busy", "cramped", "refusing", "twofold", "plain")
 SYSTEMS = ("omen", "spidercast")
 SPARK_OPTIONS = ("master", "remote", "driver_memory", "partitions")
 OPTIONS = ("seeds", "worlds", "without", "engine", "workers", "keep", "stop", "failures", "guided", *SPARK_OPTIONS)
@@ -54,9 +54,9 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
         "--worlds",
         choices=DRAWS,
         help="within: up to L events at a time, audit off; beyond: more than that at once, audit on; busy: "
-        "thousands of publications per second; refusing: as within, with failure detectors and hosts that refuse for "
-        "processes that ended; twofold: as within, at connectivity 2; plain: a network that neither pauses nor "
-        "suspects (within)",
+        "thousands of publications per second; cramped: windows that last for a fraction of a repair; refusing: as "
+        "within, with failure detectors and hosts that refuse for processes that ended; twofold: as within, at "
+        "connectivity 2; plain: a network that neither pauses nor suspects (within)",
     )
     group.add_argument(
         "--without", metavar="REMEDY", action="append", choices=REMEDIES, help="switch a remedy off, to see"

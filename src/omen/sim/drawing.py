@@ -364,6 +364,64 @@ def draw_busy(seed: int) -> Scenario:
     )
 
 
+CRAMPED_PUBLICATIONS = 6000
+
+
+def draw_cramped(seed: int) -> Scenario:
+    """More nodes, all of which publish, with windows of a fraction of a repair; crashes, restarts, false suspicions.
+
+    What is missing cannot be had from any window then: all of it must be told.
+    """
+    random = generator_for(seed, "cramped")
+    draft = Draft(random, (2, 8), (5, 20))
+    names = list(draft.nodes)
+    rate = random.choice((100, 300, 1000))
+    seconds = CRAMPED_PUBLICATIONS / rate if rate >= 1000 else 8.0
+    payload = random.choice(((100, 100), (0, 2000), (1000, 1000)))
+    repair_ms = random.choice((200.0, 1000.0, 4000.0))
+    events: list[EventSpec] = []
+    for _ in range(random.randint(1, 5)):
+        events += _cramped_events(draft, round(random.uniform(0.1, seconds), 3), f"j{len(events)}")
+    return Scenario(
+        name=f"cramped {seed}",
+        until_s=seconds + repair_ms / 1000 + 2,
+        nodes=draft.nodes,
+        config=ConfigSpec(resilience=2, audit=True, audit_ms=3000.0),
+        network=NetworkSpec(latency_ms=random.choice((0.2, 1.0, (0.5, 20.0))), detection_ms=repair_ms),
+        bounds=BoundsSpec(connected_s=60.0, handled_s=60.0, one_sided_s=60.0, idle_s=60.0),
+        load=LoadSpec(
+            rate=rate,
+            seconds=seconds,
+            payload=payload,
+            publishers=tuple(names),
+            bytes_per_s=random.choice((100e6, 5e6)),
+            queue_bytes=random.choice((8 << 20, 256 << 10)),
+            window_s=random.choice((None, 2.0)),
+            window_bytes=int(rate * (350 + sum(payload) / 2) * random.uniform(0.02, 0.5)),
+        ),
+        events=tuple(events),
+    )
+
+
+def _cramped_events(draft: Draft, at: float, newcomer: Name) -> list[EventSpec]:
+    """A loss, a restart, a join, or a node told wrongly that another has failed."""
+    random = draft.random
+    kind = random.choice(("crash", "crash", "restart", "restart", "leave", "join", "suspect"))
+    if kind == "join" or len(draft.present) <= FEWEST_NODES:
+        return [EventSpec(at=at, join=newcomer, topics=draft.draw_topics())]
+    if kind == "suspect":
+        name, by = random.sample(draft.present, 2)
+        return [EventSpec(at=at, suspect=name, by=by)]
+    name = draft.lose_one()
+    if kind == "leave":
+        return [EventSpec(at=at, leave=name)]
+    lost = [EventSpec(at=at, crash=name)]
+    if kind == "restart":
+        later = round(at + random.choice((0.3, 1.0, 3.0)), 3)
+        lost.append(EventSpec(at=later, join=name, topics=draft.nodes[name].topics))
+    return lost
+
+
 def _busy_events(random: Random, names: list[Name], load: LoadSpec, repair_ms: float) -> tuple[EventSpec, ...]:
     """One or two things that happen while publications flow; who publishes goes last."""
     events: list[EventSpec] = []

@@ -23,7 +23,15 @@ from typing import Any
 import msgspec
 
 from omen.errors import InvalidInput
-from omen.sim.drawing import draw_beyond, draw_busy, draw_refusing, draw_scenario, draw_twofold, draw_within
+from omen.sim.drawing import (
+    draw_beyond,
+    draw_busy,
+    draw_cramped,
+    draw_refusing,
+    draw_scenario,
+    draw_twofold,
+    draw_within,
+)
 from omen.sim.kinds import KINDS
 from omen.sim.load import LoadedRun
 from omen.sim.running import Outcome, Run
@@ -38,6 +46,7 @@ DRAWS: dict[str, Callable[[int], Scenario]] = {
     "beyond": draw_beyond,
     "busy": draw_busy,
     "refusing": draw_refusing,
+    "cramped": draw_cramped,
     "twofold": draw_twofold,
     "plain": draw_scenario,
 }

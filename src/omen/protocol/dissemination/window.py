@@ -452,6 +452,8 @@ class Windows:
         """There is no room for what waits behind the holes of a stream: all in front of there end now."""
         if not stream.is_determined and stream.recent:
             stream.begin_at(min(stream.recent) if self.is_fresh(stream.carried) else 1, stream.heard)
+            if stream.opened_at == NEVER:  # no neighbour said when it began: a newcomer goes by when it was met here
+                stream.opened_at = stream.marked_time
             self.settle(stream, stream.heard)
         while stream.holes and stream.holes[0].first <= upto:
             self.end_hole(stream, stream.holes[0].last, stream.heard)
