@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import mqtt5
-from tests.unit.net.mqtt.test_door import Harness
+from tests.unit.net.mqtt.doors import Harness
 
 from omen.net.mqtt.codec import V5, Decoder, Malformed
 from omen.net.mqtt.outputs import Write

@@ -150,16 +150,7 @@ class Broker(ClusterMember, FormerNames):
         if topic in self.subscribed_keys:
             publisher, sequence = output.publisher, output.sequence
             name = self._label(publisher)
-            message = Message(
-                self.names[topic],
-                output.payload,
-                name,
-                output.incarnation,
-                sequence,
-                output.fields,
-                publisher,
-                self._is_verified(output),
-            )
+            message = self._message_of(output, name)
             if self.inbox.put(message):
                 self.delivered += 1
                 if output.fields and publisher != self.node:
@@ -169,6 +160,27 @@ class Broker(ClusterMember, FormerNames):
                 self.log.warning(
                     "inbox_overflow", topic=message.topic, publisher=name, sequence=sequence, messages=len(self.inbox)
                 )
+
+    def _message_of(self, output: events.Deliver, name: str) -> Message:
+        return Message(
+            self.names[output.topic],
+            output.payload,
+            name,
+            output.incarnation,
+            output.sequence,
+            output.fields,
+            output.publisher,
+            self._is_verified(output),
+        )
+
+    def kept(self, topic: str) -> list[Message]:
+        """What this node keeps of a topic it carries, whether the application has had it or not."""
+        driver = self.driver
+        if driver is None or driver.core is None:
+            return []
+        return [
+            self._message_of(output, self._label(output.publisher)) for output in driver.core.kept(self._key(topic))
+        ]
 
     def _on_name_taken(self, error: NameTaken) -> None:
         self.inbox.put_error(error)

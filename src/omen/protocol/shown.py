@@ -9,7 +9,7 @@ from types import MappingProxyType
 from omen.protocol.config import Config
 from omen.protocol.context import Clock
 from omen.protocol.dissemination.plumtree import Dissemination
-from omen.protocol.events import NodeId, Time, Topic
+from omen.protocol.events import Deliver, NodeId, Time, Topic
 from omen.protocol.membership.conduct import Conduct
 from omen.protocol.messages.base import EventId, Ref
 from omen.protocol.messages.overlay import RepairRequest
@@ -181,6 +181,10 @@ class ShownNode:
     @property
     def open_lookups(self) -> int:
         return self._parts.ring_lookup.open_count
+
+    def kept(self, topic: Topic) -> list[Deliver]:
+        """The publications of a topic that this node keeps."""
+        return self._dissemination.kept(topic)
 
     def streams(self, past: bool = False) -> dict[StreamName, StreamStatus]:
         """How far each stream is, for those who look often. `past`: also of publishers silent for long."""

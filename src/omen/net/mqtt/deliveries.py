@@ -135,8 +135,10 @@ class Deliveries:
             owed = Owed(message, qos, retain, identifiers)
             client = self._online.get(client_id)
             if qos:
+                if not session.sees(message.mark, now):
+                    continue
                 if stream is not None and session.expiry:
-                    session.positions[stream] = (sequence, now)
+                    session.note(stream, sequence, now)
                 self._owe(session, client, owed, now)
             elif client is not None:
                 self._give(client, owed, plain, now)

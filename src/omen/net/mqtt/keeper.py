@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,9 @@ import msgspec
 
 from omen.errors import OmenError
 from omen.net.errors import Stopped
+from omen.net.inbox import Gap, Message
 from omen.net.mqtt import records
+from omen.net.mqtt.keeping import Recent
 from omen.net.mqtt.outputs import Claim, Forget, Retained
 from omen.net.mqtt.stored import (
     HEAD,
@@ -54,6 +56,8 @@ PUBLISHED_S = 30.0
 """A message is held for sessions for longer than windows keep it."""
 TOPICS_AT_MOST = 200
 """Topics of a session that comes from a crashed node whose held messages are looked up."""
+CATCH_UP_AFTER_S = (0.3, 0.7, 2.0, 4.0)
+"""A session that comes from a crashed node looks windows through after these pauses: links and windows take time."""
 RETRY_S = 0.5
 COPIES_S, COPIES_AT_MOST = 0.1, 10_000
 """How many neighbours carry a topic is looked up again after this: it takes as long as to publish."""
@@ -180,16 +184,42 @@ class Keeper:
 
     async def _catch_up(self, stored: StoredSession) -> None:
         """Messages that were acknowledged, and that the crashed node of a session may not have stored for it."""
-        names = [one.pattern for one in stored.head.subscriptions if not has_wildcard(one.pattern)]
-        wild = [one.pattern for one in stored.head.subscriptions if has_wildcard(one.pattern)]
-        if wild:
-            names += [name for name in self._door.wishes.directory if any(matches(one, name) for one in wild)]
-        names = list(dict.fromkeys(names))[:TOPICS_AT_MOST]
+        names = self._topics_of([one.pattern for one in stored.head.subscriptions])
         found = await asyncio.gather(*(self._broker.records.fetch(place_of_topic(name)) for name in names))
         now = time.time()
         for name, answer in zip(names, found, strict=True):
             for one in read_published(name, answer.records):
                 self._door.remember(one.message, one.stream, one.sequence, now)
+
+    async def _catch_up_on_windows(self, client_id: str) -> None:
+        """What a session missed on its way here is in windows: this node, linked to the subscribers of its topics, gets
+        that too, also of the time before it was linked.
+        """
+        for pause in CATCH_UP_AFTER_S:
+            await asyncio.sleep(pause)
+            session, now = self._door.sessions.get(client_id), time.time()
+            if session is None:
+                return
+            for topic in self._topics_of(session.subscriptions):
+                self._door.catch_up(client_id, [_recent_of(one, now) for one in self._broker.kept(topic)], now)
+            self._front.act()
+
+    def _topics_of(self, patterns: Iterable[str]) -> list[str]:
+        """The topics of a session, as far as they are known: few enough to look all of them through."""
+        names = [pattern for pattern in patterns if not has_wildcard(pattern)]
+        wild = [pattern for pattern in patterns if has_wildcard(pattern)]
+        if wild:
+            names += [name for name in self._door.wishes.directory if any(matches(one, name) for one in wild)]
+        return list(dict.fromkeys(names))[:TOPICS_AT_MOST]
+
+    async def recover(self, gap: Gap) -> None:
+        """What windows have no more, other nodes may hold for sessions: it comes late, but it comes."""
+        with suppress(Stopped):
+            found = await self._broker.records.fetch(place_of_topic(gap.topic))
+            for one in read_published(gap.topic, found.records):
+                if one.stream == (gap.topic, gap.node, gap.incarnation) and gap.first <= one.sequence <= gap.last:
+                    self._door.deliver(one.message, time.time())
+            self._front.act()
 
     def _on_record(self, record: Record) -> None:
         """This node keeps a record now."""
@@ -261,6 +291,7 @@ class Keeper:
             self._broker.log.info("mqtt_session_adopted", client=client_id, former=stored.head.owner)
             self._door.adopt(stored, time.time())
             self._owners[client_id] = self.owner
+            self._front.start(self._catch_up_on_windows(client_id))
             self._front.act()
 
     async def _read(self, client_id: str) -> StoredSession | None:
@@ -286,6 +317,8 @@ class Keeper:
             return
         if output.wants_session:
             self._door.claimed(token, stored, time.time())
+            if stored is not None:
+                self._front.start(self._catch_up_on_windows(client_id))
             self._front.act()
         elif output.is_clean and stored is not None and not self._door.stores(client_id):
             await self.forget(Forget(client_id, tuple(number for number, _ in stored.segments)))
@@ -336,3 +369,7 @@ class Keeper:
         future = self._handed.get(token)
         if future is not None and not future.done():
             future.set_result(None)
+
+
+def _recent_of(item: Message, now: float) -> Recent:
+    return Recent(now, records.message_from(item, ""), (item.topic, item.node, item.incarnation), item.sequence)

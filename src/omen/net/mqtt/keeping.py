@@ -9,7 +9,7 @@ windows of the overlay: the session says how far it was in each stream.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ import msgspec
 from omen.net.mqtt.codec import LONGEST_EXPIRY
 from omen.net.mqtt.deliveries import Deliveries
 from omen.net.mqtt.outputs import Carry, Client, DoorLimits, Forget, Publish, Save
-from omen.net.mqtt.session import REMEMBERED_S, ApplicationMessage, Owed, Session, Stream, Subscription
+from omen.net.mqtt.session import ApplicationMessage, Owed, Session, Stream, Subscription, Taken
 from omen.net.mqtt.stored import Change, SessionHead, StoredSession, segment_key, write_head, write_segments
 from omen.net.mqtt.topics import has_wildcard, matches
 
@@ -26,6 +26,8 @@ KEPT_LONGER_S = 8 * 24 * 3600.0
 STORED_AGAIN_S = 24 * 3600.0
 REMOVAL_S = 24 * 3600.0
 """A removed session is remembered for so long, in case a node comes with an old record."""
+CATCH_UP_S = 15.0
+"""For so long after a session has come from a crashed node, what comes from windows is looked through for it."""
 RECENT_S, RECENT_BYTES = 25.0, 16 << 20
 """Messages that came last are kept for sessions that come from another node: as long as windows are."""
 
@@ -127,7 +129,6 @@ class Keeping(Deliveries):
                 changes.append(Change(segment_key(session.client_id, begin), b"", REMOVAL_S))
         open_numbers = {number for number, _ in owed}
         written = (number for numbers in session.written.values() for number in numbers)
-        session.positions = {key: at for key, at in session.positions.items() if now - at[1] < REMEMBERED_S}
         head = SessionHead(
             session.client_id,
             "" if is_released else self.owner,
@@ -135,13 +136,15 @@ class Keeping(Deliveries):
             session.expiry,
             session.ends_at,
             tuple(session.subscriptions.values()),
-            tuple(number for number, is_published in session.received.items() if is_published),
+            tuple(number for number, taken in session.received.items() if taken.is_published),
             session.inflight_numbers(),
             first,
             tuple(number for number in written if number >= first and number not in open_numbers),
-            tuple((stream, sequence) for stream, (sequence, _) in session.positions.items()),
+            session.told_positions(now),
             client.will if client is not None and not is_released else None,
             client.will_delay if client is not None else 0,
+            tuple((number, taken.mark) for number, taken in session.received.items() if not taken.is_published),
+            session.seen(now),
         )
         return [write_head(head, life), *changes]
 
@@ -181,7 +184,10 @@ class Keeping(Deliveries):
         session = self.sessions[head.client_id] = Session(head.client_id, head.expiry, self.limits.session)
         last = max((number for number, _ in stored.messages), default=0)
         session.next_number = max(last + 1, head.first, int(now * 1e6))
-        session.received = dict.fromkeys(head.received, True)
+        session.received = {number: Taken("", is_published=True) for number in head.received}
+        session.received |= {number: Taken(mark) for number, mark in head.pending}
+        for mark in head.seen:
+            session.sees(mark, now)
         session.restore(stored.messages, head.inflight)
         session.written = {begin: list(numbers) for begin, numbers in stored.segments}
         session.positions = {stream: (sequence, now) for stream, sequence in head.positions}
@@ -192,18 +198,30 @@ class Keeping(Deliveries):
         self.replays_until = now + RECENT_S
         if begin or any(has_wildcard(one.pattern) for one in head.subscriptions):
             self._out.append(Carry(0, begin, replay=True))
-        for recent in self._recent:
-            self._catch_up(session, list(head.subscriptions), recent, now)
-        self._note(session)
+        session.catching_up_until = now + CATCH_UP_S
+        self.catch_up(session.client_id, self._recent, now)
         return session
+
+    def catch_up(self, client_id: str, messages: Iterable[Recent], now: float) -> None:
+        """Queue what came before a session that another node had came here, and that it has not had."""
+        session = self.sessions.get(client_id)
+        if session is None or now >= session.catching_up_until:
+            return
+        subscriptions = list(session.subscriptions.values())
+        for recent in sorted(messages, key=lambda one: (one.at, one.sequence)):
+            self._catch_up(session, subscriptions, recent, now)
+        self._note(session)
+        client = self._online.get(client_id)
+        if client is not None:
+            self._flush(client, now)
 
     def _catch_up(self, session: Session, subscriptions: list[Subscription], recent: Recent, now: float) -> None:
         message = recent.message
         mine = [one for one in subscriptions if matches(one.pattern, message.topic)]
         qos = min(message.qos, max((one.qos for one in mine), default=0))
-        if not qos or session.has(recent.stream, recent.sequence):
+        if not qos or session.has(recent.stream, recent.sequence) or not session.sees(message.mark, now):
             return
-        session.positions[recent.stream] = (recent.sequence, now)
+        session.note(recent.stream, recent.sequence, now)
         session.put(Owed(message, qos, False, tuple(one.identifier for one in mine if one.identifier is not None)))
 
     def adopt(self, stored: StoredSession, now: float) -> None:

@@ -88,8 +88,8 @@ class FrontDoor:
             bound = server.sockets[0].getsockname()
             self.addresses.append(join_address(bound[0], bound[1]))
         kept = self.keeper.begin()
-        self._run(self._tick())
-        self._run(self.keeper.run())
+        self.start(self._tick())
+        self.start(self.keeper.run())
         await self.say(records.ASKS, records.AskRetained(self.broker.name))
         await self._tell_all(kept, "")
 
@@ -122,7 +122,8 @@ class FrontDoor:
         for handle in self._answers.values():
             handle.cancel()
 
-    def _run(self, work: Any) -> asyncio.Task[Any]:
+    def start(self, work: Any) -> asyncio.Task[Any]:
+        """Do something beside the rest; it ends with the door at the latest."""
         task: asyncio.Task[Any] = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -155,6 +156,7 @@ class FrontDoor:
         """What came over the overlay; the end of it never comes."""
         if isinstance(item, Gap):
             self.broker.log.warning("mqtt_gap", topic=item.topic, first=item.first, last=item.last)
+            self.start(self.keeper.recover(item))
             return False
         if item.topic.startswith(OWN):
             self._hear(item)
@@ -204,24 +206,24 @@ class FrontDoor:
             case Publish(number):
                 self._publish(self._links.get(number, self._nobody), output)
             case Carry(_, _, replay=True):
-                self._run(self._carry([output]))  # begins before what is published on these topics next
+                self.start(self._carry([output]))  # begins before what is published on these topics next
             case Carry():
                 self._to_carry.append(output)
                 self._carrying = [task for task in self._carrying if not task.done()]
                 if len(self._to_carry) == 1 and len(self._carrying) < CARRYING_AT_ONCE:
-                    self._carrying.append(self._run(self._carry_all()))
+                    self._carrying.append(self.start(self._carry_all()))
             case GiveUp(topics):
                 left = set(topics)
                 self._to_carry = [Carry(one.token, _without(one.topics, left), one.replay) for one in self._to_carry]
-                self._run(self._give_up(topics))
+                self.start(self._give_up(topics))
             case Claim():
-                self._run(self.keeper.claim(output))
+                self.start(self.keeper.claim(output))
             case TellGroup(group, members):
-                self._run(self.say(records.CLIENTS, records.GroupMembers(self.keeper.owner, {group: members})))
+                self.start(self.say(records.CLIENTS, records.GroupMembers(self.keeper.owner, {group: members})))
             case Save(client_id):
-                self._run(self.keeper.save(client_id))
+                self.start(self.keeper.save(client_id))
             case Forget():
-                self._run(self.keeper.forget(output))
+                self.start(self.keeper.forget(output))
             case _:
                 assert_never(output)
 
@@ -231,7 +233,7 @@ class FrontDoor:
         link.pending.append(output)
         link.read_if_room()
         if link.worker is None or link.worker.done():
-            link.worker = self._run(self._publish_pending(link))
+            link.worker = self.start(self._publish_pending(link))
 
     async def _publish_pending(self, link: ClientLink) -> None:
         while link.pending:
@@ -265,11 +267,11 @@ class FrontDoor:
         if token and self.broker.config.mqtt_ack == "nodes" and self.keeper.lacks_copies(topic):
             self._to_hold.add(token)
             stream = self._own_stream(topic)
-            self._run(self.keeper.hold(Published(message, stream, sequence), lambda: self._on_stored(token)))
+            self.start(self.keeper.hold(Published(message, stream, sequence), lambda: self._on_stored(token)))
         if token:
             self._unheld.setdefault(topic, deque()).append((sequence, token))
             if self._ack_loop is None or self._ack_loop.done():
-                self._ack_loop = self._run(self._acknowledge())
+                self._ack_loop = self.start(self._acknowledge())
 
     def _own_stream(self, topic: str) -> Stream:
         driver = self.broker.driver
@@ -351,7 +353,7 @@ class FrontDoor:
 
     def tell(self, topic: str, record: records.Record) -> None:
         """The same, without waiting for it."""
-        self._run(self.say(topic, record))
+        self.start(self.say(topic, record))
 
     def _hear(self, item: Message) -> None:
         record = records.read_record(item.payload)
@@ -369,7 +371,7 @@ class FrontDoor:
             case records.AskRetained(node) if not is_own:
                 self._answer(f"retained {node}", self._tell_retained(node))
             case records.ClientHere() if not is_own:
-                self._run(self.keeper.give(record))
+                self.start(self.keeper.give(record))
             case records.SessionHanded(node, token) if node == self.broker.name:
                 self.keeper.handed(token)
             case records.DoorHere() if not is_own:
@@ -384,7 +386,7 @@ class FrontDoor:
         delay = random.uniform(0, ANSWER_WITHIN_S) if question.startswith("retained") else 0.0
         self._forget_answer(question)
         loop = asyncio.get_running_loop()
-        self._answers[question] = loop.call_later(delay, lambda: self._run(answer()))
+        self._answers[question] = loop.call_later(delay, lambda: self.start(answer()))
 
     def _forget_answer(self, question: str) -> None:
         handle = self._answers.pop(question, None)

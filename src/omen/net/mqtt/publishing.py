@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 from mqtt5 import (
     DisconnectReasonCode,
     PubAckPacket,
@@ -18,7 +19,7 @@ from mqtt5 import (
 
 from omen.net.mqtt.keeping import Keeping
 from omen.net.mqtt.outputs import Client, DoorLimits, Publish, Rights, Waiting
-from omen.net.mqtt.session import AT_LEAST_ONCE, EXACTLY_ONCE, ApplicationMessage
+from omen.net.mqtt.session import AT_LEAST_ONCE, EXACTLY_ONCE, ApplicationMessage, Taken
 from omen.net.mqtt.topics import is_valid_name
 from omen.net.names import TOPIC_BYTES
 
@@ -30,6 +31,7 @@ class Publishing(Keeping):
         super().__init__(limits)
         self.rights = rights
         self._tokens = 0
+        self._marks = 0
         self._open_tokens: dict[int, Waiting] = {}
 
     def _is_publishable(self, name: str) -> bool:
@@ -49,8 +51,9 @@ class Publishing(Keeping):
         if qos and client.unacknowledged >= self.limits.receive_max:
             self._disconnect(client, DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, now)
             return
-        if qos == EXACTLY_ONCE and number in session.received:
-            if session.received[number]:  # it was published: the acknowledgement was lost
+        taken = session.received.get(number) if qos == EXACTLY_ONCE else None
+        if taken is not None and (taken.is_published or taken.is_under_way):
+            if taken.is_published:  # the acknowledgement was lost
                 self._send(client, PubRecPacket(number))
             return
         if not self._is_publishable(topic):
@@ -61,7 +64,24 @@ class Publishing(Keeping):
             return
         message = _message_of(topic, packet, client.id, now)
         token = self._expect_ack(client, packet) if qos else 0
-        self._out.append(Publish(client.number, token, message))
+        if qos == EXACTLY_ONCE:
+            self._publish_marked(client, number, Publish(client.number, token, message))
+        else:
+            self._out.append(Publish(client.number, token, message))
+
+    def _publish_marked(self, client: Client, number: int, output: Publish) -> None:
+        """Publish a message with QoS 2 once it is stored which mark it has: should this node crash meanwhile, another
+        publishes it again under the same mark, and nobody gets it twice.
+        """
+        session = client.session
+        assert session is not None
+        taken = session.received[number]
+        if not taken.mark and self._is_stored(session):
+            self._marks += 1
+            taken.mark = f"{self.owner}/{self._marks}"
+        message = msgspec.structs.replace(output.message, mark=taken.mark)
+        marked = Publish(output.connection, output.token, message)
+        self._persist(session, lambda: self._out.append(marked))
 
     def _resolve(self, client: Client, packet: PublishPacket, now: float) -> str | None:
         """The topic that is meant, by its name or its alias."""
@@ -91,15 +111,15 @@ class Publishing(Keeping):
         assert session is not None
         client.unacknowledged += 1
         if is_twice_checked:
-            session.received[number] = False
+            taken = session.received.setdefault(number, Taken(""))
+            taken.is_under_way = True
 
         def finish(there: Client | None, is_held: bool, now: float) -> None:
             if there is not None:
                 there.unacknowledged -= 1
             if is_twice_checked:
-                if is_held:
-                    session.received[number] = True
-                else:
+                taken.is_published, taken.is_under_way = is_held, False
+                if not is_held:
                     session.received.pop(number, None)
             if there is None or not is_held:
                 return  # without an acknowledgement the client sends it again

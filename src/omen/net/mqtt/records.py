@@ -2,8 +2,8 @@
 
 A message is a publication with the same payload. Its properties are fields of the publication, so that applications
 that are nodes themselves can read and write them: user properties are headers, `mqtt-qos`, `mqtt-retain`, `mqtt-text`,
-`mqtt-correlation` (base64) and, where a key stands twice, `mqtt-user` (JSON) are added. A publication without them is
-a message with QoS 0.
+`mqtt-correlation` (base64), `mqtt-mark` (see `session`) and, where a key stands twice, `mqtt-user` (JSON) are added. A
+publication without them is a message with QoS 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ RETAINED = f"{OWN}mqtt/retained"
 CLIENTS = f"{OWN}mqtt/clients"
 """Which client is where, and sessions that move."""
 QOS, RETAIN, TEXT, CORRELATION, USER = "mqtt-qos", "mqtt-retain", "mqtt-text", "mqtt-correlation", "mqtt-user"
-RESERVED = frozenset((QOS, RETAIN, TEXT, CORRELATION, USER))
+MARK = "mqtt-mark"
+RESERVED = frozenset((QOS, RETAIN, TEXT, CORRELATION, USER, MARK))
 
 
 class TopicsPublished(msgspec.Struct, frozen=True, tag=1):
@@ -125,6 +126,8 @@ def fields_of_message(message: ApplicationMessage) -> Fields | None:
         headers[TEXT] = "1"
     if message.correlation_data is not None:
         headers[CORRELATION] = base64.b64encode(message.correlation_data).decode()
+    if message.mark:
+        headers[MARK] = message.mark
     expiry = None if message.expires_at is None else int(message.expires_at * 1000)
     if not headers and expiry is None and message.content_type is None and message.response_topic is None:
         return None
@@ -154,6 +157,7 @@ def message_from(publication: Message, client: str) -> ApplicationMessage:
         TEXT in headers,
         _user_properties(headers),
         client,
+        headers.get(MARK, ""),
     )
 
 

@@ -14,12 +14,17 @@ Stream = tuple[str, int, int]
 REMEMBERED_S = 45.0
 """How far a stream was is told so long after its last message: windows keep none for longer."""
 AT_LEAST_ONCE, EXACTLY_ONCE = 1, 2
+SEEN_S, SEEN_AT_MOST = 30.0, 256
+"""A client sends a message again as soon as it has found another node: marks are remembered so long, and so many."""
 OVERHEAD = 100
 """What a queued message costs beside its payload and topic, in bytes."""
 
 
 class ApplicationMessage(msgspec.Struct, frozen=True):
-    """A message as its publisher meant it. `expires_at`: in seconds since 1970; `client`: who published it."""
+    """A message as its publisher meant it. `expires_at`: in seconds since 1970; `client`: who published it.
+
+    `mark`: the same for a message with QoS 2 that two nodes published, since its client could not know of the first.
+    """
 
     topic: str
     payload: bytes
@@ -32,6 +37,7 @@ class ApplicationMessage(msgspec.Struct, frozen=True):
     is_text: bool = False
     user_properties: tuple[tuple[str, str], ...] = ()
     client: str = ""
+    mark: str = ""
 
     @property
     def size(self) -> int:
@@ -79,6 +85,14 @@ class Owed(msgspec.Struct, frozen=True):
         return self.message.expires_at is not None and self.message.expires_at <= now
 
 
+class Taken(msgspec.Struct):
+    """A message with QoS 2 that a client sent and has not released. `is_under_way`: this node is publishing it."""
+
+    mark: str
+    is_published: bool = False
+    is_under_way: bool = False
+
+
 class SessionLimits(msgspec.Struct, frozen=True):
     """What a server keeps for one client."""
 
@@ -98,7 +112,7 @@ class Session:
         self.expiry = expiry
         self.ends_at: float | None = None
         self.subscriptions: dict[str, Subscription] = {}
-        self.received: dict[int, bool] = {}
+        self.received: dict[int, Taken] = {}
         self.dropped = 0
         self._limits = limits
         self._queue: deque[tuple[int, Owed]] = deque()
@@ -109,6 +123,9 @@ class Session:
         self.positions: dict[Stream, tuple[int, float]] = {}
         self.written: dict[int, list[int]] = {}  # the numbers in each segment that is stored
         self.saved_at = 0.0
+        self.catching_up_until = 0.0
+        self._ahead: set[tuple[Stream, int]] = set()
+        self._seen: dict[str, float] = {}
 
     @property
     def queued(self) -> int:
@@ -207,4 +224,42 @@ class Session:
 
     def has(self, stream: Stream, sequence: int) -> bool:
         """Whether a message was here before, as before the session moved."""
-        return self.positions.get(stream, (0, 0.0))[0] >= sequence
+        return self.positions.get(stream, (0, 0.0))[0] >= sequence or (stream, sequence) in self._ahead
+
+    def note(self, stream: Stream, sequence: int, now: float) -> None:
+        """A message of a stream is here. While the session catches up, earlier ones may follow."""
+        if now < self.catching_up_until:
+            self._ahead.add((stream, sequence))
+            return
+        if self._ahead:
+            self._pass_ahead(now)
+        self.positions[stream] = (max(sequence, self.positions.get(stream, (0, 0.0))[0]), now)
+
+    def _pass_ahead(self, now: float) -> None:
+        """What came while the session caught up: nothing in front of it will follow."""
+        for stream, sequence in self._ahead:
+            self.positions[stream] = (max(sequence, self.positions.get(stream, (0, 0.0))[0]), now)
+        self._ahead.clear()
+
+    def sees(self, mark: str, now: float) -> bool:
+        """Whether a message with this mark is the first; it is remembered."""
+        if not mark:
+            return True
+        if mark in self._seen:
+            return False
+        self._seen[mark] = now
+        while len(self._seen) > SEEN_AT_MOST:
+            del self._seen[next(iter(self._seen))]
+        return True
+
+    def told_positions(self, now: float) -> tuple[tuple[Stream, int], ...]:
+        """How far the session is in each stream of which something came lately."""
+        if self._ahead and now >= self.catching_up_until:
+            self._pass_ahead(now)
+        self.positions = {stream: at for stream, at in self.positions.items() if now - at[1] < REMEMBERED_S}
+        return tuple((stream, sequence) for stream, (sequence, _) in self.positions.items())
+
+    def seen(self, now: float) -> tuple[str, ...]:
+        """The marks that may still come again."""
+        self._seen = {mark: at for mark, at in self._seen.items() if now - at < SEEN_S}
+        return tuple(self._seen)

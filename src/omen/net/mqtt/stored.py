@@ -22,7 +22,8 @@ class SessionHead(msgspec.Struct, frozen=True):
     """A session but for its messages. `owner`: the front door that has it, empty where none has.
 
     `inflight`: packet identifiers and numbers of messages, 0 where only the release is awaited. Messages below `first`
-    are done, and those in `done`. `positions`: up to which sequence of a stream the session has everything.
+    are done, and those in `done`. `positions`: up to which sequence of a stream the session has everything. `pending`:
+    messages with QoS 2 that its node took, and may have published, by their marks; `seen`: marks that came lately.
     """
 
     client_id: str
@@ -38,6 +39,8 @@ class SessionHead(msgspec.Struct, frozen=True):
     positions: tuple[tuple[Stream, int], ...] = ()
     will: ApplicationMessage | None = None
     will_delay: int = 0
+    pending: tuple[tuple[int, str], ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 class StoredSession(msgspec.Struct, frozen=True):

@@ -209,6 +209,15 @@ class Dissemination:
             found[read_key(former.key)] = StreamStatus(former.last, former.last, 0)
         return found
 
+    def kept(self, topic: Topic) -> list[Deliver]:
+        """What is kept of a topic, also of the time before this node began, each stream in its order."""
+        carried = self._windows.topics.get(topic)
+        return [
+            make_delivery(stream, stream.recent[sequence])
+            for stream in (carried.streams.values() if carried is not None else ())
+            for sequence in sorted(stream.recent)
+        ]
+
     def refresh(
         self,
         topics: frozenset[Topic],

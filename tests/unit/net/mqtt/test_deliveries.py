@@ -1,0 +1,172 @@
+"""What comes to clients: retained messages, wildcards, shares, limits."""
+
+from __future__ import annotations
+
+from mqtt5 import (
+    ConnectPacket,
+    DisconnectPacket,
+    DisconnectReasonCode,
+    PublishPacket,
+    RetainHandling,
+    SubAckPacket,
+    UnsubAckPacket,
+    UnsubscribePacket,
+)
+from tests.unit.net.mqtt.doors import Harness, payloads
+
+from omen.net.mqtt.outputs import (
+    DoorLimits,
+    Retained,
+)
+from omen.net.mqtt.session import ApplicationMessage
+
+
+def test_retained_messages_come_with_a_subscription_and_go_with_an_empty_one() -> None:
+    world = Harness()
+    world.connect(1)
+    world.publish(1, "a/b", b"old", qos=1, retain=True)
+    world.publish(1, "a/b", b"kept", qos=1, retain=True)
+    world.connect(2)
+    assert payloads(world.subscribe(2, "a/#", qos=1)) == [(b"kept", 1, True)]
+    handling = RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS
+    assert payloads(world.subscribe(2, "a/#", qos=1, retain_handling=handling)) == []
+    assert payloads(world.subscribe(2, "a/b", qos=1, retain_handling=handling)) == [(b"kept", 1, True)]
+    assert payloads(world.subscribe(2, "a/+", retain_handling=RetainHandling.SEND_NEVER)) == []
+    world.publish(1, "a/b", b"", qos=1, retain=True)
+    world.connect(3)
+    assert payloads(world.subscribe(3, "a/b", qos=1)) == []
+    assert not world.door.retain(Retained((1, "n"), ApplicationMessage("a/b", b"late", retain=True)))
+
+
+def test_options_of_a_subscription() -> None:
+    world = Harness()
+    world.connect(1)
+    world.subscribe(1, "own", no_local=True)
+    world.subscribe(1, "flag", retain_as_published=True, identifier=11)
+    world.subscribe(1, "plain", retain_as_published=False)
+    assert world.publish(1, "own") == []
+    (flagged,) = world.publish(1, "flag", retain=True)
+    assert flagged.retain
+    assert flagged.subscription_ids == [11]
+    assert payloads(world.publish(1, "plain", retain=True)) == [(b"x", 0, False)]
+
+
+def test_an_expired_message_is_not_delivered_and_what_is_left_of_its_time_is_told() -> None:
+    world = Harness()
+    world.connect(1)
+    world.connect(2, "me", session_expiry_interval=100)
+    world.subscribe(2, "a", qos=1)
+    world.door.lost(2, world.now)
+    world.settle()
+    world.publish(1, "a", b"short", qos=1, message_expiry_interval=5)
+    world.publish(1, "a", b"long", qos=1, message_expiry_interval=50)
+    world.now += 20
+    world.door.open(3, world.now)
+    world.send(3, ConnectPacket("me", session_expiry_interval=100))
+    _, got = world.take(3)
+    assert (got.payload, got.message_expiry_interval) == (b"long", 30)
+
+
+def test_wildcards_follow_the_directory() -> None:
+    world = Harness()
+    world.connect(1)
+    world.subscribe(1, "a/+")
+    world.door.learn_topics(["a/b", "c", "$x"], fresh=True)
+    world.settle()
+    assert world.carried == {"a/b"}
+    world.connect(2)
+    world.subscribe(2, "#")
+    assert world.carried == {"a/b", "c"}
+    world.send(2, UnsubscribePacket(3, ["#", "no"]))
+    (answer,) = world.take(2)
+    assert isinstance(answer, UnsubAckPacket)
+    assert [int(code) for code in answer.reason_codes] == [0, 17]
+    assert world.carried == {"a/b"}
+
+
+def test_wildcards_match_no_more_than_the_limit() -> None:
+    world = Harness(DoorLimits(wildcard_matches=2))
+    world.connect(1)
+    world.subscribe(1, "#")
+    world.door.learn_topics(["a", "b", "c"], fresh=False)
+    world.settle()
+    assert len(world.carried) == 2
+    assert world.door.wishes.beyond == 1
+
+
+def test_a_client_that_does_not_read_misses_qos_0_and_keeps_qos_1() -> None:
+    world = Harness()
+    world.connect(1)
+    world.connect(2)
+    world.subscribe(2, "a", qos=1)
+    world.door.pause(2, True, world.now)
+    world.publish(1, "a", b"lost")
+    world.publish(1, "a", b"kept", qos=1)
+    assert world.take(2) == []
+    world.door.pause(2, False, world.now)
+    world.settle()
+    assert payloads(world.take(2)) == [(b"kept", 1, False)]
+
+
+def test_a_packet_larger_than_the_client_takes_is_left_out() -> None:
+    world = Harness()
+    world.connect(1)
+    world.connect(2, max_packet_size=60)
+    world.subscribe(2, "a", qos=1)
+    world.publish(1, "a", b"x" * 100, qos=1)
+    world.publish(1, "a", b"small", qos=1)
+    assert payloads(world.take(2)) == [(b"small", 1, False)]
+
+
+def shared(members: int = 3) -> Harness:
+    world = Harness()
+    for number in range(1, members + 1):
+        world.connect(number)
+        assert isinstance(world.subscribe(number, "$share/g/a/b", qos=1)[0], SubAckPacket)
+    world.connect(9)
+    return world
+
+
+def test_of_a_shared_subscription_one_member_gets_each_message() -> None:
+    world = shared()
+    world.publish(9, "a/b")
+    for _ in range(60):
+        world.publish(9, "a/b", qos=1)
+    counts = [sum(isinstance(packet, PublishPacket) for packet in world.take(number)) for number in (1, 2, 3)]
+    assert sum(counts) == 61 and min(counts) > 5
+    assert world.carried == {"a/b"}
+
+
+def test_members_that_are_not_connected_get_messages_only_where_none_is() -> None:
+    world = Harness()
+    world.connect(1, "away", session_expiry_interval=100)
+    world.subscribe(1, "$share/g/a", qos=1)
+    world.send(1, DisconnectPacket())
+    world.connect(2)
+    world.subscribe(2, "$share/g/a", qos=1)
+    world.connect(9)
+    for _ in range(10):
+        world.publish(9, "a", qos=1)
+    assert len(world.take(2)) == 10 and world.door.sessions["away"].queued == 0
+    world.door.lost(2, world.now)
+    world.publish(9, "a", qos=1)
+    assert world.door.sessions["away"].queued == 1
+
+
+def test_shared_and_own_subscriptions_of_a_client_are_apart_and_shared_ones_bring_nothing_retained() -> None:
+    world = Harness()
+    world.connect(1)
+    world.publish(1, "a", b"kept", retain=True)
+    assert len(world.subscribe(1, "$share/g/a", qos=0)) == 1
+    assert payloads(world.subscribe(1, "a", qos=0)[1:]) == [(b"kept", 0, True)]
+    assert payloads(world.publish(1, "a")) == [(b"x", 0, False), (b"x", 0, False)]
+    world.send(1, UnsubscribePacket(3, ["$share/g/a"]))
+    world.take(1)
+    assert payloads(world.publish(1, "a")) == [(b"x", 0, False)]
+    assert len(world.door.groups) == 0
+
+
+def test_a_shared_subscription_with_no_local_is_a_protocol_error() -> None:
+    world = Harness()
+    world.connect(1)
+    assert world.subscribe(1, "$share/g/a", no_local=True)[-1].reason_code == DisconnectReasonCode.PROTOCOL_ERROR

@@ -1,0 +1,103 @@
+"""What clients publish, and when it is acknowledged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mqtt5 import (
+    DisconnectReasonCode,
+    PubAckPacket,
+    PubCompPacket,
+    PubRecPacket,
+    PubRelPacket,
+)
+from tests.unit.net.mqtt.doors import Harness, payloads
+
+from omen.net.mqtt.outputs import (
+    DoorLimits,
+)
+
+
+def test_qos_1_waits_for_other_nodes() -> None:
+    world = Harness()
+    world.grants = False
+    world.connect(1)
+    assert world.publish(1, "a", qos=1) == []
+    world.door.acknowledged(world.tokens[0], True, world.now)
+    world.settle()
+    assert isinstance(world.take(1)[0], PubAckPacket)
+    assert world.publish(1, "a", qos=1) == []
+    world.door.acknowledged(world.tokens[1], False, world.now)
+    world.settle()
+    assert world.take(1) == []  # not acknowledged: the client sends it again
+
+
+def test_qos_2_is_published_once_however_often_it_is_sent() -> None:
+    world = Harness()
+    world.connect(1)
+    (received,) = world.publish(1, "a", qos=2, packet_id=7)
+    assert isinstance(received, PubRecPacket)
+    (again,) = world.publish(1, "a", qos=2, packet_id=7, duplicate=True)
+    assert isinstance(again, PubRecPacket)
+    assert len(world.published) == 1
+    world.send(1, PubRelPacket(7))
+    assert isinstance(world.take(1)[0], PubCompPacket)
+    world.publish(1, "a", qos=2, packet_id=7)
+    assert len(world.published) == 2
+
+
+def test_properties_go_through() -> None:
+    world = Harness()
+    world.connect(1)
+    world.subscribe(1, "a")
+    (got,) = world.publish(
+        1,
+        "a",
+        content_type="text/plain",
+        response_topic="r",
+        correlation_data=b"\x00\x01",
+        payload_format_indicator=1,
+        user_properties=[("k", "1"), ("k", "2")],
+        message_expiry_interval=30,
+    )
+    assert (got.content_type, got.response_topic, got.correlation_data) == ("text/plain", "r", b"\x00\x01")
+    assert got.user_properties == [("k", "1"), ("k", "2")]
+    assert (got.payload_format_indicator, got.message_expiry_interval) == (1, 30)
+
+
+def test_topic_aliases() -> None:
+    world = Harness()
+    world.connect(1)
+    world.subscribe(1, "a")
+    assert payloads(world.publish(1, "a", b"1", topic_alias=4)) == [(b"1", 0, False)]
+    assert payloads(world.publish(1, "", b"2", topic_alias=4)) == [(b"2", 0, False)]
+    assert world.publish(1, "", b"3", topic_alias=5)[-1].reason_code == DisconnectReasonCode.PROTOCOL_ERROR
+    world.connect(2)
+    last = world.publish(2, "a", topic_alias=10_000)[-1]
+    assert last.reason_code == DisconnectReasonCode.TOPIC_ALIAS_INVALID
+
+
+@pytest.mark.parametrize("topic", ["$SYS/x", "$omen/mqtt/topics", "a" * 300])
+def test_names_that_cannot_be_published_on(topic: str) -> None:
+    world = Harness()
+    world.connect(1)
+    assert world.publish(1, topic)[-1].reason_code == DisconnectReasonCode.TOPIC_NAME_INVALID
+    assert world.published == []
+
+
+def test_more_than_the_receive_maximum_is_an_error() -> None:
+    world = Harness(DoorLimits(receive_max=2))
+    world.grants = False
+    world.connect(1)
+    for number in (1, 2):
+        assert world.publish(1, "a", qos=1, packet_id=number) == []
+    assert world.publish(1, "a", qos=1, packet_id=3)[-1].reason_code == DisconnectReasonCode.RECEIVE_MAX_EXCEEDED
+
+
+@pytest.mark.parametrize("more", [{"duplicate": True}, {"subscription_ids": [3]}])
+def test_a_client_that_breaks_the_rules_of_publish_is_disconnected(more: dict[str, Any]) -> None:
+    world = Harness()
+    world.connect(1)
+    assert world.publish(1, "a", **more)[-1].reason_code == DisconnectReasonCode.PROTOCOL_ERROR
+    assert world.published == []
