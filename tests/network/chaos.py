@@ -306,12 +306,18 @@ class Chaos:
         self.wait_until_whole()
 
     def wait_until_whole(self, patience_s: float = 180.0) -> None:
-        """Until the logs, which are written twice a second, lack nothing: what is under way may take its time."""
+        """Until the logs, which are written twice a second, lack nothing: what is under way may take its time.
+
+        A publication is in no log yet when it has just been accepted: nothing may be lacking twice, of the same ones.
+        """
         deadline = time.monotonic() + patience_s
+        accepted = -1
         while time.monotonic() < deadline:
             time.sleep(1.0)
-            if not judge((process.log for process in self.alive.values()), ended=False).lost:
+            seen = judge((process.log for process in self.alive.values()), ended=False)
+            if not seen.lost and seen.accepted == accepted:
                 return
+            accepted = seen.accepted
 
     def end_all(self) -> None:
         """Those that are frozen, too."""

@@ -172,7 +172,7 @@ def main(argv: list[str] | None = None) -> int:
         f" repaired in {took[len(took) // 2]:.2f} s (median), {took[-1]:.2f} s (longest);"
         f" not repaired {told.unrepaired}, newcomers not linked {told.unlinked}; a topic split after {len(told.split)}"
     )
-    print("\n".join([*told.split, *verdict.lines()]))
+    print("\n".join([*told.split, *verdict.lines(), *verdict.examples]))
     return 1 if told.split or told.unrepaired or told.unlinked or verdict.lost else 0
 
 

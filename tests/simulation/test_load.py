@@ -17,9 +17,10 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 WORLDS = (0, 4, 13, 24, 27, 829)
 """With crashes, joins, slow links and windows that cover less than a repair. Two of them need that holes end; in the
 last a newcomer told a gap while it fetched what was before its time, kept some of it twice, and ended by that."""
-CRAMPED_WORLDS = (50, 61)
-"""A newcomer heard of a stream from a node whose windows were too full to find out when it began, and passed over what
-was published before that without a word."""
+CRAMPED_WORLDS = (50, 61, 312)
+"""In two, a newcomer heard of a stream from a node whose windows were too full to find out when it began, and passed
+over what was published before that. In the last, a publisher had begun a new run before a node that was cut off heard of
+the first."""
 WITH_A_SLOW_LINK = 1003
 
 

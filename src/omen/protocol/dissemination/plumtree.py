@@ -150,7 +150,7 @@ class Dissemination:
         self._wanted_before: frozenset[Topic] = frozenset()
         self._unlinked: list[TopicWindow] = []
         self._replays: set[Topic] = set()
-        self._numbers = Numbering(self._settings.window_age)
+        self._numbers = Numbering(self._settings.memory)
         self._joined_at: Time | None = NEVER
 
     @property

@@ -1,7 +1,8 @@
 """What nodes say to each other about publications: the publications themselves, and what each of two neighbours has.
 
 A stream is what one incarnation of a publisher publishes on one topic, numbered one after the other. A run is a part
-of it without a silence as long as windows last: what comes before the first of a run is kept by nobody any more.
+of it without a silence after which neighbours compare it no more: what comes before the first of a run is kept by
+nobody, and was heard of by all who were there.
 """
 
 from __future__ import annotations
