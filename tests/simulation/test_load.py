@@ -19,8 +19,8 @@ WORLDS = (0, 4, 13, 24, 27, 829)
 last a newcomer told a gap while it fetched what was before its time, kept some of it twice, and ended by that."""
 CRAMPED_WORLDS = (50, 61, 312)
 """In two, a newcomer heard of a stream from a node whose windows were too full to find out when it began, and passed
-over what was published before that. In the last, a publisher had begun a new run before a node that was cut off heard of
-the first."""
+over what was published before that. In the last, a publisher had begun a new run before a node that was cut off heard
+of the first."""
 WITH_A_SLOW_LINK = 1003
 
 

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 PENDING_MOST, PENDING_LEAST = 256, 64
 """A client with so many publications that wait to be published is not read from, until so few are left."""
 WRITE_BUFFER = 1 << 20
+READ_AT_ONCE, READ_MOST, READ_LEAST = 512 << 10, 64 << 10, 4 << 10
+"""Bytes that all clients together may have taken at once, by how many of them publish just now; and of one client."""
 
 
-class ClientLink(asyncio.Protocol):
-    """One connection."""
+class ClientLink(asyncio.BufferedProtocol):
+    """One connection. It is read from a little at a time where many publish: otherwise one round of the event loop
+    would take seconds, and who connects meanwhile would wait for it.
+    """
 
     def __init__(self, front: FrontDoor, number: int, largest: int) -> None:
         self._front = front
@@ -30,13 +34,30 @@ class ClientLink(asyncio.Protocol):
         self.worker: asyncio.Task[None] | None = None
         self.buffer: list[bytes] = []
         self._is_paused = False
+        self._into = memoryview(b"")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's are none by their type
         self.transport.set_write_buffer_limits(WRITE_BUFFER)
         self._front.on_open(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        size = min(READ_MOST, max(READ_LEAST, READ_AT_ONCE // (1 + self._front.publishing)))
+        if len(self._into) < size:
+            self._into = memoryview(bytearray(size))
+        return self._into[:size]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(self._into[:nbytes])
+        self._into = memoryview(b"")  # ten thousand connections that are silent keep nothing
+
+    @property
+    def kept_bytes(self) -> int:
+        """What is kept to read into."""
+        return len(self._into)
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """Bytes came, here or in the frames of a WebSocket."""
         try:
             for packet in self._decoder.feed(data):
                 self._front.door.receive(self.number, packet, self._decoder.version, time.time())

@@ -74,13 +74,17 @@ class Decoder:
     def __init__(self, largest: int) -> None:
         self._largest = largest
         self._buffer = bytearray()
+        self._awaited = 0
         self.version = 0
 
-    def feed(self, data: bytes) -> list[Packet]:
+    def feed(self, data: bytes | memoryview) -> list[Packet]:
         """The packets that are complete by now. Malformed: nothing after it can be read."""
         buffer = self._buffer
         buffer += data
         packets: list[Packet] = []
+        if len(buffer) < self._awaited:  # a large packet comes in many pieces: it is looked at when it is whole
+            return packets
+        self._awaited = 0
         start = 0
         view = memoryview(bytes(buffer))
         if not self.version and view and view[0] != CONNECT << 4:
@@ -103,7 +107,10 @@ class Decoder:
                 if place + 1 - start + length > self._largest:
                     reason = mqtt5.DisconnectReasonCode.PACKET_TOO_LARGE
                     raise Malformed(f"a packet of {length} bytes: at most {self._largest} are taken", reason)
-                return (place + 1, place + 1 + length) if place + 1 + length <= len(view) else None
+                if place + 1 + length <= len(view):
+                    return place + 1, place + 1 + length
+                self._awaited = place + 1 + length - start
+                return None
             shift += 7
         if len(view) >= start + 5:
             raise Malformed("a packet's length has more than four bytes")

@@ -37,6 +37,7 @@ SAVE_PERIOD_S = 0.5
 ANSWER_WITHIN_S = 0.3
 """A question is answered after a random time up to this, unless another node has answered it."""
 ACK_POLL_S = 0.005
+PUBLISHED_AT_ONCE = 32
 CARRYING_AT_ONCE = 4
 CLOSE_TIMEOUT_S = 5.0
 SYS_PERIOD_S = 10.0
@@ -57,6 +58,7 @@ class FrontDoor:
         self._next = 0
         self._servers: list[asyncio.Server | Server] = []
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.publishing = 0
         self._nobody = ClientLink(self, 0, 0)  # publishes wills
         self._announced: set[str] = set()
         self._own: dict[tuple[str, int], str] = {}
@@ -236,7 +238,18 @@ class FrontDoor:
             link.worker = self.start(self._publish_pending(link))
 
     async def _publish_pending(self, link: ClientLink) -> None:
+        self.publishing += 1
+        try:
+            await self._publish_all(link)
+        finally:
+            self.publishing -= 1
+
+    async def _publish_all(self, link: ClientLink) -> None:
+        since = 0
         while link.pending:
+            since += 1
+            if since % PUBLISHED_AT_ONCE == 0:
+                await asyncio.sleep(0)  # publishing need not wait for anything: others have their turn
             output = link.pending.popleft()
             try:
                 await self._publish_one(output.message, output.token)
