@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from omen.cli.main import main
-from omen.sim.drawing import draw_beyond, draw_busy, draw_within
+from omen.sim.drawing import draw_beyond, draw_within
+from omen.sim.drawing_load import draw_busy
 from omen.sim.reading import parse_scenario
 from omen.sim.running import run_scenario
 from omen.sim.scenario import ConfigSpec, EventSpec, NodeSpec, Scenario

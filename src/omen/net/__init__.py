@@ -2,8 +2,8 @@
 
 A way through the room, from the application down:
 
-- `broker`: what an application embeds; `inbox`: what has arrived for it; `errors`: what it is told. `former_names`
-  keeps names of the last release working.
+- `broker`: what an application embeds; `inbox`: what has arrived for it; `requests`: requests and replies; `errors`:
+  what it is told. `former_names` keeps names of the last release working.
 - `member`: what the broker is to other nodes: incarnations, names, leaving. `joining` finds members to join through.
 - `driver`: runs one core. It tells the core what happened, and does what the core asks for. `core_spec` is all that a
   core is made from; `recording` writes down what a core was told, and replays it; `engine` is the

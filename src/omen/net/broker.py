@@ -16,7 +16,7 @@ from omen.net.engine import load_engine, load_soon
 from omen.net.errors import NameTaken, NotHeld, NotJoined, Stopped
 from omen.net.flow import Stalled, block_of, fields_of, stalled_streams, wait_for_room, wait_until_held
 from omen.net.former_names import FormerNames
-from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message
+from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message, message_of
 from omen.net.joining import POLL_S
 from omen.net.member import ClusterMember, Origin
 from omen.net.names import join_address, topic_key
@@ -24,6 +24,7 @@ from omen.net.observe.health import HealthWatch
 from omen.net.observe.http_server import serve_pages
 from omen.net.observe.latency import DeliveryLatency
 from omen.net.observe.metrics import Histogram
+from omen.net.requests import Requests, fields_of_reply
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.credentials import check_own
 from omen.net.settings import Limits, NodeConfig
@@ -61,6 +62,7 @@ class Broker(ClusterMember, FormerNames):
         self._servers: list[asyncio.Server | Acceptor] = []
         self._is_released = asyncio.Event()
         self._since_yield = 0
+        self._requests = Requests(self)
 
     async def __aenter__(self) -> Broker:
         await self.start()
@@ -93,7 +95,7 @@ class Broker(ClusterMember, FormerNames):
     @property
     def topics(self) -> list[str]:
         """What is subscribed to."""
-        return sorted(self.names[key] for key in self.subscribed_keys)
+        return sorted(self.names[key] for key in self.subscribed_keys if self.names[key] != self._requests.topic)
 
     async def start(self) -> None:
         """Listen, find the cluster, join it.
@@ -151,6 +153,9 @@ class Broker(ClusterMember, FormerNames):
             publisher, sequence = output.publisher, output.sequence
             name = self._label(publisher)
             message = self._message_of(output, name)
+            if message.topic == self._requests.topic:
+                self._requests.take(message)
+                return
             if self.inbox.put(message):
                 self.delivered += 1
                 if output.fields and publisher != self.node:
@@ -162,16 +167,7 @@ class Broker(ClusterMember, FormerNames):
                 )
 
     def _message_of(self, output: events.Deliver, name: str) -> Message:
-        return Message(
-            self.names[output.topic],
-            output.payload,
-            name,
-            output.incarnation,
-            output.sequence,
-            output.fields,
-            output.publisher,
-            self._is_verified(output),
-        )
+        return message_of(output, self.names[output.topic], name, self._is_verified(output))
 
     def kept(self, topic: str) -> list[Message]:
         """What this node keeps of a topic it carries, whether the application has had it or not."""
@@ -331,6 +327,21 @@ class Broker(ClusterMember, FormerNames):
         sequence = self._running().publish(key, content, self.latency.stamp(block))
         self.published += 1
         return sequence
+
+    async def request(
+        self, topic: str, payload: bytes, headers: Mapping[str, str] | None = None, timeout: float = 5.0
+    ) -> Message:
+        """Publish a request, and wait for the first reply; others come to nobody. TimeoutError: none came in time.
+
+        Every subscriber of the topic may `reply`. The first request takes longer than the next: this node subscribes
+        to the topic of its replies, and who replies is linked to it.
+        """
+        return await self._requests.ask(topic, payload, headers, timeout)
+
+    async def reply(self, message: Message, payload: bytes, headers: Mapping[str, str] | None = None) -> int:
+        """Reply to a request. InvalidInput: the message wants no reply."""
+        topic, fields = fields_of_reply(message, headers)
+        return await self.publish(topic, payload, fields=fields)
 
     async def drain(self, timeout: float | None = None) -> int:
         """Take no more publications, and wait until neighbours hold all that were accepted; how many they do not.

@@ -11,6 +11,7 @@ import msgspec
 from omen.errors import OmenError
 from omen.net.errors import SecondConsumer
 from omen.net.settings import Limits
+from omen.protocol.events import Deliver
 from omen.protocol.messages.publications import read_fields
 
 WINDOW, INBOX = "window", "inbox"
@@ -37,6 +38,16 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     verified: bool = False
 
     @property
+    def reply_to(self) -> str | None:
+        """The topic on which the publisher wants a reply; `Broker.reply` sends one."""
+        if not self.fields:
+            return None
+        try:
+            return read_fields(self.fields).reply_to
+        except msgspec.MsgspecError:
+            return None
+
+    @property
     def headers(self) -> dict[str, str]:
         """What the publisher sent along; empty where it is nothing or cannot be read."""
         if not self.fields:
@@ -45,6 +56,20 @@ class Message(msgspec.Struct, frozen=True, gc=False):
             return read_fields(self.fields).headers
         except msgspec.MsgspecError:
             return {}
+
+
+def message_of(output: Deliver, topic: str, publisher: str, verified: bool) -> Message:
+    """A delivery of the core as its application sees it."""
+    return Message(
+        topic,
+        output.payload,
+        publisher,
+        output.incarnation,
+        output.sequence,
+        output.fields,
+        output.publisher,
+        verified,
+    )
 
 
 class Gap(msgspec.Struct):

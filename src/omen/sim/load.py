@@ -36,7 +36,7 @@ from omen.protocol.messages.publications import (
     RetransmissionRequest,
 )
 from omen.sim.deliveries import Deliveries, Reader, Tally
-from omen.sim.drawing import draw_busy
+from omen.sim.drawing_load import draw_busy
 from omen.sim.running import Outcome, Run
 from omen.sim.scenario import LoadSpec, Name, Scenario, to_time
 from omen.sim.world import Heard, Network, Tracer, World, generator_for

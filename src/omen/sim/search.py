@@ -25,13 +25,12 @@ import msgspec
 from omen.errors import InvalidInput
 from omen.sim.drawing import (
     draw_beyond,
-    draw_busy,
-    draw_cramped,
     draw_refusing,
     draw_scenario,
     draw_twofold,
     draw_within,
 )
+from omen.sim.drawing_load import draw_busy, draw_cramped
 from omen.sim.kinds import KINDS
 from omen.sim.load import LoadedRun
 from omen.sim.running import Outcome, Run

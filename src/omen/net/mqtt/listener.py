@@ -23,9 +23,9 @@ from omen.net.mqtt.keeper import Keeper
 from omen.net.mqtt.outputs import Carry, Claim, Close, Forget, GiveUp, Output, Publish, Retained, Save, TellGroup, Write
 from omen.net.mqtt.session import ApplicationMessage, Stream
 from omen.net.mqtt.stored import Published
+from omen.net.mqtt.sys_topics import sys_facts
 from omen.net.mqtt.topics import OWN
 from omen.net.names import join_address, split_address
-from omen.net.observe.node_metrics import build_facts
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
@@ -445,17 +445,3 @@ class FrontDoor:
 
 def _without(topics: tuple[str, ...], left: set[str]) -> tuple[str, ...]:
     return topics if left.isdisjoint(topics) else tuple(topic for topic in topics if topic not in left)
-
-
-def sys_facts(door: Door, uptime_s: float) -> dict[str, str]:
-    """What stands under `$SYS/broker/`."""
-    return {
-        "version": f"OMen {build_facts()['version']}",
-        "uptime": f"{uptime_s:.0f} seconds",
-        "clients/connected": str(len(door.clients)),
-        "clients/total": str(len(door.sessions)),
-        "messages/received": str(door.received),
-        "messages/sent": str(door.sent),
-        "publish/messages/dropped": str(door.dropped),
-        "retained messages/count": str(sum(bool(kept.message.payload) for kept in door.retained.values())),
-    }
