@@ -144,6 +144,7 @@ class TopicWindow:
         self.pruned_at: dict[NodeId, Time] = {}
         self.held = 0
         self.is_cut = False
+        self.is_held_back = False
         self.is_compared = False
         self.company_since: Time = NEVER
         self.linked_last: Time = NEVER
@@ -158,9 +159,19 @@ class TopicWindow:
         """A link for this topic: on the tree until it proves to be one too many."""
         if not self.peers:
             self.company_since = now
+            if self.is_held_back:
+                self._age_from(now)
         self.linked_last = now
         self.peers[ref.id] = ref
         self.make_eager(ref.id)
+
+    def _age_from(self, now: Time) -> None:
+        """What was kept because nobody could have it yet ages from now on, as if it had just been published."""
+        self.is_held_back = False
+        self.times = deque([now] * len(self.times))
+        for stream in self.streams.values():
+            if stream.recent:
+                stream.heard = now
 
     def drop_peer(self, peer: NodeId, now: Time) -> None:
         if self.peers.pop(peer, None) is not None:
@@ -463,7 +474,9 @@ class Windows:
         """Let go of what is old, and of publishers that have been silent for twice as long as windows last."""
         oldest = now - self.settings.memory
         for carried in self.topics.values():
-            carried.expire(now)
+            carried.is_held_back = not carried.peers and carried.topic in self.waiting
+            if not carried.is_held_back:  # else nobody could have had it yet
+                carried.expire(now)
             for stream in [stream for stream in carried.evicted.values() if stream.heard <= oldest]:
                 del carried.evicted[stream.key]
                 self.past.note_stream(stream)

@@ -527,3 +527,17 @@ def test_many_streams_are_compared_in_few_messages() -> None:
     assert len(nodes.given[3]) == 58
     assert nodes.sent[RetransmissionRequest] - before.get(RetransmissionRequest, 0) <= 2
     assert nodes.sent[Announce] - before[Announce] <= 8
+
+
+def test_what_a_node_publishes_before_it_is_linked_is_kept_until_it_is() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.waiting.add(3)
+    nodes.add(3)
+    publish_many(nodes, 3, 5)
+    nodes.run(45 * SECOND)
+    nodes.waiting.clear()
+    nodes.link(2, 3)
+    nodes.run(5 * SECOND)
+    assert nodes.sequences(1, 3) == nodes.sequences(2, 3) == [1, 2, 3, 4, 5]
+    nodes.run(45 * SECOND)
+    assert kept(nodes, 3) == 0, "then it ages as everything does"
