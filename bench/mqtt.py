@@ -1,10 +1,10 @@
-"""The front door next to Mosquitto, on one core each, in one run.
+"""The front door next to Mosquitto and the MQTT listener of nats-server, on one core each, in one run.
 
-    python -m bench.mqtt [--seconds 3] [--idle 10000] [--only omen|mosquitto] [--out FILE]
+    python -m bench.mqtt [--seconds 3] [--idle 10000] [--only omen|mosquitto|nats] [--out FILE]
 
 Clients are this process, on the other core: MQTT 3.1.1, packets of one size, so that nothing has to be parsed to count
-them. Throughput is what arrived; latency is that of one message after the other, 200 per second. Mosquitto must be
-installed (Debian: mosquitto); where it is not, the front door is measured alone.
+them. Throughput is what arrived; latency is that of one message after the other, 200 per second. The other
+two are measured where they are installed (Debian: mosquitto, nats-server).
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ TOPIC = b"bench/one"
 WINDOW = 100
 """QoS 1: messages of a publisher that are not acknowledged yet, at most."""
 CASES = [(1, 1), (1, 100), (100, 1)]
+KINDS = ("omen", "mosquitto", "nats")
+MANY = 1000
+"""Subscriptions of one client, each to a topic of its own."""
 
 
 def framed(first: int, body: bytes) -> bytes:
@@ -187,6 +190,23 @@ async def latency(port: int, qos: int, size: int, count: int = 400) -> tuple[flo
     return statistics.median(times[20:]), cuts[98]
 
 
+async def subscriptions(port: int) -> float:
+    """Seconds until many subscriptions of one client, in packets of 50, are acknowledged."""
+    client = await join(port, "many")
+    packets = []
+    for first in range(0, MANY, 50):
+        names = [b"many/%d" % number for number in range(first, first + 50)]
+        body = (1 + first).to_bytes(2, "big") + b"".join(len(name).to_bytes(2, "big") + name + b"\0" for name in names)
+        packets.append(framed(0x82, body))
+    begun = time.perf_counter()
+    client.transport.write(b"".join(packets))
+    await client.wait_for(len(packets) * 54)
+    took = time.perf_counter() - begun
+    client.transport.abort()
+    await asyncio.sleep(0.5)
+    return took
+
+
 def resident(pid: int) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
@@ -219,24 +239,42 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+def program_of(kind: str) -> str | None:
+    """Where a server is installed; None: it is not."""
+    if kind == "omen":
+        return sys.executable
+    name = {"mosquitto": "mosquitto", "nats": "nats-server"}[kind]
+    return shutil.which(name) or shutil.which(name, path="/usr/sbin")
+
+
+def command_for(kind: str, port: int, folder: Path) -> list[str]:
+    program = program_of(kind)
+    assert program is not None
+    if kind == "omen":
+        return [program, "-m", "omen.cli", "node", "--mqtt", str(port), "--json"]
+    settings = folder / "settings.conf"
+    if kind == "nats":
+        settings.write_text(
+            f'server_name: bench\nhost: "127.0.0.1"\nport: {free_port()}\nmax_payload: 1048576\n'
+            f'jetstream {{ store_dir: "{folder}" }}\nmqtt {{ host: "127.0.0.1", port: {port} }}\n'
+        )
+    else:
+        lines = (
+            f"listener {port} 127.0.0.1",
+            "allow_anonymous true",
+            "max_queued_messages 100000",
+            "set_tcp_nodelay true",
+        )
+        settings.write_text("".join(f"{line}\n" for line in lines))
+    return [program, "-c", str(settings)]
+
+
 @asynccontextmanager
 async def server(kind: str) -> AsyncIterator[tuple[int, int]]:
     """A server on the first core: its port and process."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
-        if kind == "omen":
-            command = [sys.executable, "-m", "omen.cli", "node", "--mqtt", str(port), "--json"]
-        else:
-            settings = Path(folder) / "mosquitto.conf"
-            lines = (
-                f"listener {port} 127.0.0.1",
-                "allow_anonymous true",
-                "max_queued_messages 100000",
-                "set_tcp_nodelay true",
-            )
-            settings.write_text("".join(f"{line}\n" for line in lines))
-            program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
-            command = [program, "-c", str(settings)]
+        command = command_for(kind, port, Path(folder))
         process = subprocess.Popen(
             ["taskset", "-c", "0", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -261,6 +299,8 @@ async def measure(kind: str, seconds: float, idlers: int) -> dict[str, Any]:
                     name = f"{shape[0]} to {shape[1]}, QoS {qos}, {size} B"
                     found["throughput"][name] = round(await throughput(port, shape, qos, size, seconds))
                     print(f"{kind:10} {name:28} {found['throughput'][name]:>9,} per second", flush=True)
+        found["subscriptions_s"] = round(await subscriptions(port), 3)
+        print(f"{kind:10} {MANY} subscriptions of one client: {found['subscriptions_s']} s", flush=True)
         for qos in (0, 1):
             median, high = await latency(port, qos, 100)
             found["latency"][f"QoS {qos}"] = {"median_ms": round(median, 2), "p99_ms": round(high, 2)}
@@ -276,15 +316,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--idle", type=int, default=10_000)
-    parser.add_argument("--only", choices=("omen", "mosquitto"))
+    parser.add_argument("--only", choices=KINDS)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    kinds = [options.only] if options.only else ["omen", "mosquitto"]
-    if shutil.which("mosquitto") is None and not Path("/usr/sbin/mosquitto").exists():
-        kinds = [kind for kind in kinds if kind == "omen"]
+    kinds = [kind for kind in ([options.only] if options.only else KINDS) if program_of(kind) is not None]
     found = {kind: asyncio.run(measure(kind, options.seconds, options.idle)) for kind in kinds}
     if options.out:
         options.out.write_text(json.dumps(found, indent=1) + "\n")
