@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import statistics
@@ -153,15 +154,24 @@ def watch(nodes: Nodes, begun: float) -> Course:
     return Course(PATIENCE_S, PATIENCE_S, PATIENCE_S, f"after {PATIENCE_S:g} s only {sorted(passed)}")
 
 
-def cold_start(count: int, mode: str, spread_s: float) -> Course:
+def cold_start(count: int, mode: str, spread_s: float, keep: Path | None = None) -> Course:
+    """`keep`: where settings and logs go if the nodes did not come together in time."""
     with tempfile.TemporaryDirectory() as folder:
         nodes = Nodes(Path(folder), count, mode)
         nodes.write_settings()
         try:
             nodes.start(spread_s)
-            return watch(nodes, time.monotonic())
+            course = watch(nodes, time.monotonic())
         finally:
             nodes.end()
+        if keep is not None and not is_good(course, count):
+            shutil.copytree(folder, keep / f"{mode}-{time.time():.0f}")
+        return course
+
+
+def is_good(course: Course, count: int) -> bool:
+    within = JOINED_WITHIN_S.get(count, 6.0)
+    return not course.trouble and course.joined_s <= within and course.ready_s <= READY_WITHIN_S
 
 
 def main() -> int:
@@ -171,19 +181,19 @@ def main() -> int:
     parser.add_argument("--mode", choices=(*MODES, "mixed"), default="mixed")
     parser.add_argument("--spread", type=float, default=0.3, help="seconds over which the nodes are begun")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(2), "big"))
+    parser.add_argument("--keep", type=Path, help="a folder for settings and logs of starts that took too long")
     arguments = parser.parse_args()
     random.seed(arguments.seed)
-    within = JOINED_WITHIN_S.get(arguments.nodes, 6.0)
     courses, bad = [], 0
     for number in range(arguments.times):
         mode = MODES[number % len(MODES)] if arguments.mode == "mixed" else arguments.mode
-        course = cold_start(arguments.nodes, mode, arguments.spread)
+        course = cold_start(arguments.nodes, mode, arguments.spread, arguments.keep)
         courses.append(course)
-        is_good = not course.trouble and course.joined_s <= within and course.ready_s <= READY_WITHIN_S
-        bad += not is_good
+        went_well = is_good(course, arguments.nodes)
+        bad += not went_well
         print(
             f"{number + 1} {mode}: joined {course.joined_s:.2f} s, ring {course.ring_s:.2f} s,"
-            f" ready {course.ready_s:.2f} s{'' if is_good else ' BAD'} {course.trouble}",
+            f" ready {course.ready_s:.2f} s{'' if went_well else ' BAD'} {course.trouble}",
             flush=True,
         )
     for what in ("joined_s", "ring_s", "ready_s"):
