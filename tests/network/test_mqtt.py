@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import aiomqtt
@@ -19,6 +21,7 @@ from omen.net.mqtt.listener import FrontDoor
 from omen.net.mqtt.opening import open_front_door
 from omen.net.mqtt.users import hash_password
 from omen.net.running import with_prompt_acknowledgements
+from omen.net.security.key_files import make_cluster_keys, security_from
 from omen.net.settings import NodeConfig
 
 
@@ -243,6 +246,45 @@ def test_passwords(tmp_path: Any) -> None:
             for wrong in ({"username": "ann", "password": "wrong"}, {"username": "bob", "password": "right"}, {}):
                 with pytest.raises(aiomqtt.MqttError):
                     async with client(front, "a", **wrong):
+                        pass
+
+    go(talk())
+
+
+def test_a_certificate_takes_the_place_of_a_password(tmp_path: Path) -> None:
+    make_cluster_keys(tmp_path / "nodes", "omen", ["n0"])
+    for folder in ("clients", "strangers"):
+        make_cluster_keys(tmp_path / folder, folder, ["sensor"])
+    users = tmp_path / "users"
+    users.write_text(f"ann:{hash_password('right')}\n")
+    settings = {
+        "mqtts": "127.0.0.1:0",
+        "mqtt_users": str(users),
+        "mqtt_authority": str(tmp_path / "clients" / "ca.pem"),
+        "security": security_from(tmp_path / "nodes", "n0"),
+    }
+
+    def context(folder: str) -> ssl.SSLContext:
+        made = ssl.create_default_context(cafile=str(tmp_path / "nodes" / "ca.pem"))
+        made.check_hostname = False
+        if folder:
+            made.load_cert_chain(tmp_path / folder / "sensor.pem", tmp_path / folder / "sensor.key")
+        return made
+
+    async def talk() -> None:
+        async with doors(1, **settings) as (front,):
+            _, _, port = front.addresses[1].rpartition(":")
+
+            def over_tls(folder: str, **more: Any) -> Any:
+                return aiomqtt.Client("127.0.0.1", int(port), identifier="c", tls_context=context(folder), **more)
+
+            async with over_tls("clients"):
+                assert [one.user for one in front.door.clients.values()] == ["sensor"]
+            async with over_tls("", username="ann", password="right"):
+                assert [one.user for one in front.door.clients.values()] == ["ann"]
+            for folder in ("", "strangers"):
+                with pytest.raises(aiomqtt.MqttError):
+                    async with over_tls(folder):
                         pass
 
     go(talk())

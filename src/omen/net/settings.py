@@ -184,6 +184,8 @@ class NodeConfig:
     """PUBACK and PUBREC say that these hold a message: `nodes`, L other nodes; `tree`, the neighbours in its topic."""
     mqtt_users: str = ""
     """A file with the users of MQTT (`omen keys user`). Empty: no passwords, which is refused beyond loopback."""
+    mqtt_authority: str = ""
+    """A file of certificate authorities: at `mqtts`, clients with a certificate of theirs need no password."""
     mqtt_anonymous: bool = False
     """Whether clients without a user name may connect from beyond this machine."""
     state: str = ""
@@ -240,6 +242,10 @@ class NodeConfig:
                 raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
 
 
+FILES = ("join_file", "mqtt_users", "mqtt_authority")
+"""Settings that name files; in a settings file, from where that stands."""
+
+
 def read_node_config(path: str | Path) -> NodeConfig:
     """The settings in a TOML file; what it does not say has its default."""
     try:
@@ -253,8 +259,9 @@ def read_node_config(path: str | Path) -> NodeConfig:
         config = fill(NodeConfig(name="unnamed"), values) if "name" in values else fill(NodeConfig(), values)
         if config.limits.frame_bytes > LARGEST_FRAME:
             raise InvalidInput(f"limits.frame_bytes: {LARGEST_FRAME} at most")
-        join_file = str(Path(path).parent / config.join_file) if config.join_file else ""
-        return replace(config, join_file=join_file, security=config.security.relative_to(Path(path).parent))
+        folder = Path(path).parent
+        files: dict[str, Any] = {name: str(folder / value) for name in FILES if (value := getattr(config, name))}
+        return replace(config, **files, security=config.security.relative_to(folder))
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
 

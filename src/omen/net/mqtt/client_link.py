@@ -36,6 +36,13 @@ class ClientLink(asyncio.BufferedProtocol):
         self._is_paused = False
         self._into = memoryview(b"")
 
+    @property
+    def certified(self) -> str:
+        """The common name in the client's certificate, verified by TLS; empty: it has none."""
+        certificate = self.transport.get_extra_info("peercert") if self.transport is not None else None
+        subject = (certificate or {}).get("subject", ())
+        return next((value for part in subject for key, value in part if key == "commonName"), "")
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's are none by their type
         self.transport.set_write_buffer_limits(WRITE_BUFFER)

@@ -69,8 +69,9 @@ class Door(Publishing):
 
     # Connections
 
-    def open(self, number: int, now: float) -> None:
-        self.clients[number] = Client(number, now)
+    def open(self, number: int, now: float, certified: str = "") -> None:
+        """A connection is there; `certified`: the name in its certificate, which was verified."""
+        self.clients[number] = Client(number, now, certified=certified)
 
     def receive(self, number: int, packet: Any, version: int, now: float) -> None:
         """A packet came. What comes while a session is being fetched waits for it."""
@@ -181,7 +182,7 @@ class Door(Publishing):
             self._drop(client, now, with_will=False)
             return
         client.id = packet.client_id or f"omen-{os.urandom(8).hex()}"
-        client.user = packet.username or client.id
+        client.user = client.certified or packet.username or client.id
         is_held = client.id in self.sessions
         wants_session = not packet.clean_start and bool(packet.client_id) and not is_held
         if packet.client_id:
@@ -204,9 +205,11 @@ class Door(Publishing):
             return ConnAckReasonCode.SERVER_BUSY
         if len(self.sessions) >= self.limits.sessions and packet.client_id not in self.sessions:
             return ConnAckReasonCode.QUOTA_EXCEEDED
-        code = self.rights.authenticate(packet.client_id, packet.username, packet.password)
+        code = ConnAckReasonCode.SUCCESS
+        if not client.certified:
+            code = self.rights.authenticate(packet.client_id, packet.username, packet.password)
         if code == ConnAckReasonCode.SUCCESS and will is not None:
-            user = packet.username or packet.client_id
+            user = client.certified or packet.username or packet.client_id
             if not self.rights.may_publish(user, will.topic):
                 return ConnAckReasonCode.NOT_AUTHORIZED
         return code

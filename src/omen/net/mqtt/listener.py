@@ -147,7 +147,7 @@ class FrontDoor:
 
     def on_open(self, link: ClientLink) -> None:
         self._links[link.number] = link
-        self.door.open(link.number, time.time())
+        self.door.open(link.number, time.time(), link.certified)
 
     def on_lost(self, link: ClientLink) -> None:
         self._links.pop(link.number, None)

@@ -49,11 +49,13 @@ def _rights(config: NodeConfig, access: Access) -> Rights:
     users = Users(config.mqtt_users) if config.mqtt_users else None
     addresses = [address for address in (config.mqtt, config.mqtts, config.mqtt_ws) if address]
     is_open = config.mqtt_anonymous or all(map(_is_loopback, addresses))
-    if users is None and not is_open:
+    if users is None and not is_open and not config.mqtt_authority:
         raise InvalidInput(
-            f"mqtt {addresses[0]}: beyond this machine clients need a password: name a file of users in "
-            "`mqtt_users` (omen keys user), or set `mqtt_anonymous = true`"
+            f"mqtt {addresses[0]}: beyond this machine clients need a password or a certificate: name a file of users "
+            "in `mqtt_users` (omen keys user) or of authorities in `mqtt_authority`, or set `mqtt_anonymous = true`"
         )
+    if config.mqtt_authority and not config.mqtts:
+        raise InvalidInput("mqtt_authority: certificates are shown at `mqtts`, which is not set")
 
     def authenticate(_: str, username: str | None, password: bytes | None) -> ConnAckReasonCode:
         if users is not None and username is not None and users.knows(username, password or b""):
@@ -82,7 +84,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _tls(config: NodeConfig) -> ssl.SSLContext:
-    """Clients see the certificate of the node; they need none of their own."""
+    """Clients see the certificate of the node; one of their own is verified where they show it."""
     security = config.security
     if not security.certificate or not security.key:
         raise InvalidInput("mqtts: needs `certificate` and `key` in [security]")
@@ -92,4 +94,10 @@ def _tls(config: NodeConfig) -> ssl.SSLContext:
         context.load_cert_chain(security.certificate, security.key)
     except (OSError, ssl.SSLError) as error:
         raise InvalidInput(f"mqtts: {security.certificate}: {error}") from None
+    if config.mqtt_authority:
+        context.verify_mode = ssl.CERT_OPTIONAL
+        try:
+            context.load_verify_locations(config.mqtt_authority)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidInput(f"mqtt_authority: {config.mqtt_authority}: {error}") from None
     return context

@@ -115,7 +115,10 @@ class Rights(msgspec.Struct, frozen=True):
 
 
 class Client(msgspec.Struct):
-    """One connection. `user`: whom the access rules know it as. `session` None: it has not been accepted yet."""
+    """One connection. `user`: whom the access rules know it as. `session` None: it has not been accepted yet.
+
+    `certified`: the name in its certificate, empty where it has none.
+    """
 
     number: int
     heard_at: float
@@ -134,6 +137,7 @@ class Client(msgspec.Struct):
     unacknowledged: int = 0
     waiting: list[Any] = msgspec.field(default_factory=list)
     connect: ConnectPacket | None = None
+    certified: str = ""
 
 
 class Retained(msgspec.Struct, frozen=True):
