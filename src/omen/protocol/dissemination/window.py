@@ -58,6 +58,10 @@ class Pace:
             self.delay = min(max(ROUND_TRIPS * round_trip, SHORTEST_DELAY), self._longest)
 
 
+THERE = 2 * SECOND
+"""A node that has been linked in a topic for so long would have heard of a stream that is older."""
+
+
 class Numbering:
     """How far this node is on each topic; the count outlasts its incarnations. `silence`: ends a run."""
 
@@ -463,7 +467,9 @@ class Windows:
         """There is no room for what waits behind the holes of a stream: all in front of there end now."""
         if not stream.is_determined and stream.recent:
             stream.begin_at(min(stream.recent) if self.is_fresh(stream.carried) else 1, stream.heard)
-            if stream.opened_at == NEVER:  # no neighbour said when it began: a newcomer goes by when it was met here
+            linked_at = stream.carried.linked_at
+            if stream.opened_at == NEVER and linked_at is not None and stream.marked_time - linked_at > THERE:
+                # No neighbour said when it began, and this node, which was there, had not heard of it before.
                 stream.opened_at = stream.marked_time
             self.settle(stream, stream.heard)
         while stream.holes and stream.holes[0].first <= upto:
