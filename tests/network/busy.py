@@ -82,6 +82,7 @@ class Report:
     memory_limit: int = 0
     waited_s: float = 0.0
     jumps: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
 
 
 def memory_peak() -> int:
@@ -155,7 +156,14 @@ class Member:
                     if report.edge_s < 0 and late_s < EDGE_S:
                         report.edge_s = now - report.began
             else:
+                self._note_gap(key, stream, item)
                 stream.take(item.first, item.last, True, now)
+
+    def _note_gap(self, key: str, stream: Stream, gap: Gap) -> None:
+        if len(self.report.gaps) < 5:
+            here = f"{time.strftime('%T')} {self.report.name}, here for {time.time() - self.report.began:.1f} s"
+            what = f"{gap.first} to {gap.last} of {key}, {gap.reason}, had {stream.first} to {stream.last}"
+            self.report.gaps.append(f"{here}: {what}")
 
     def _note_jump(self, key: str, stream: Stream, item: Message | Gap) -> None:
         if len(self.report.jumps) < 5:
@@ -251,7 +259,7 @@ class Verdict:
     `longest_s`: the longest silence in a stream. `edge_s`: after the last publication, until all applications had it;
     `joined_edge_s`: after a newcomer was linked, until it was at the live edge. `oversize`: nodes whose windows
     were beyond their limit; `swollen`: whose memory was beyond that of an idle node, windows, inbox and queues.
-    `jumps`: what is silent or disordered, the first of each node.
+    `jumps`: what is silent or disordered, `gaps`: what was told, the first of each node.
     """
 
     case: str
@@ -275,6 +283,7 @@ class Verdict:
     oversize: int = 0
     swollen: int = 0
     jumps: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
 
     @property
     def is_kept(self) -> bool:
@@ -371,6 +380,7 @@ def add_up(verdict: Verdict, report: dict[str, Any]) -> None:
     verdict.disordered += sum(other["disordered"] for other in report["streams"].values())
     verdict.stalled += report["stalled"]
     verdict.jumps += report["jumps"]
+    verdict.gaps += report["gaps"]
     verdict.window_mb = round(max(verdict.window_mb, report["window_bytes"] / 1e6), 1)
     verdict.memory_mb = round(max(verdict.memory_mb, report["memory"] / 1e6), 1)
     verdict.oversize += report["window_bytes"] > report["window_limit"]

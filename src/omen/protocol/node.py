@@ -351,6 +351,7 @@ class OmenNode(ShownNode):
             ring.settle()
             links.announce_successors(ring.successor_refs())
             parts.storage.follow_ring()
+            parts.requests.follow_ring()
             parts.views.follow(ring.get_preds(), parts.coordinator.pinned())
             parts.views.select_view()
             parts.gossip.fetch_predecessors()

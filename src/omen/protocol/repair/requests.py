@@ -51,6 +51,7 @@ class Requests:
         self._version = 0
         self._joins = 0
         self._collecting: EventId | None = None
+        self._asked: dict[EventId, Ref] = {}
 
     def timers(self) -> TimerHandlers:
         return {RequestTimer: self.on_timer}
@@ -125,9 +126,20 @@ class Requests:
         request = self.open.get(event)
         if request is not None and self._ring.successors:
             fresh = RepairRequest(event, self._descriptor.refresh(), request.added, request.dropped)
-            self._out.send(self._ring.members[self._ring.successors[0]], fresh)
+            successor = self._asked[event] = self._ring.members[self._ring.successors[0]]
+            self._out.send(successor, fresh)
         if request is not None:
             self._out.set_timer(RequestTimer(event), self._config.standby_timeout)
+
+    def follow_ring(self) -> None:
+        """Another may be the coordinator now, or the one that was asked has rejoined and forgotten: if that goes on
+        for a moment, ask again.
+        """
+        successor = self._ring.members[self._ring.successors[0]] if self._ring.successors else None
+        for event, asked in self._asked.items():
+            if successor is not None and (asked.id, asked.incarnation) != (successor.id, successor.incarnation):
+                self._asked[event] = successor
+                self._out.set_timer(RequestTimer(event), 2 * self._config.answer_timeout)
 
     def ask_all_again(self) -> None:
         """The node that was asked may have failed."""
@@ -138,6 +150,7 @@ class Requests:
     def on_handled(self, event: EventId, repaired: Iterable[Ref]) -> bool:
         """Done, unless a neighbour has come in since who was not heard; whether this node can leave now."""
         request = self.open.pop(event, None)
+        self._asked.pop(event, None)
         if request is None:
             return False
         if self._collecting is not None and event.kind == EventKind.ADD:
