@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
+from omen.cli.fleet_options import add_rule_tables, read_fleet
 from omen.cli.output import print_facts, print_json, print_table, say, shown
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
@@ -39,12 +40,16 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--tables", metavar="DIR", help="with --engine spark: write the tables topics and degrees there"
     )
+    add_rule_tables(parser)
     add_spark_options(parser)
     add_json(parser)
     parser.set_defaults(handler=check)
 
 
 def check(arguments: argparse.Namespace) -> int:
+    for name in ("nodes", "links", "zone_costs"):
+        if arguments.engine == "spark" and getattr(arguments, name) is not None:
+            raise InvalidInput(f"--{name.replace('_', '-')} is for checks on this machine: leave --engine out")
     if arguments.tables is not None and arguments.engine != "spark":
         raise InvalidInput("--tables needs --engine spark: the tables topics and degrees are written there only")
     verdict, result = _check_on_spark(arguments) if arguments.engine == "spark" else _check_here(arguments)
@@ -52,16 +57,18 @@ def check(arguments: argparse.Namespace) -> int:
         print_json(result)
     else:
         _print_verdict(verdict, result)
-    return 0 if verdict.holds else 1
+    return 0 if verdict.holds and not result.get("violations") else 1
 
 
 def _check_here(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
+    from omen.fleet import describe_violations
     from omen.quality import check_overlay, degree_summary, diameter_summary, topic_diameters
     from omen.tables import read_overlay, read_workload
 
     with working("reading"):
         interests = read_workload(arguments.workload).interests
         overlay = read_overlay(arguments.overlay, interests)
+        rules = read_fleet(arguments, interests)
     with working("checking"):
         verdict = check_overlay(interests, overlay, k=arguments.k)
     degrees = degree_summary(overlay)
@@ -78,6 +85,8 @@ def _check_here(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
         "broken_topics": len(verdict.failing),
         "broken": [asdict(topic) for topic in verdict.failing],
     }
+    if not rules.is_empty:
+        result["violations"] = describe_violations(overlay, rules)
     if arguments.diameters:
         with working("measuring diameters"):
             diameters = diameter_summary(interests, topic_diameters(interests, overlay))
@@ -114,7 +123,13 @@ def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:
             ("mean diameter", f"{shown(result['mean_diameter'])} (of topics with two subscribers or more)"),
             ("maximum diameter", result["max_diameter"]),
         ]
+    if "violations" in result:
+        facts.append(("within the rules", not result["violations"]))
     print_facts(facts)
+    for line in result.get("violations", [])[:SHOWN_TOPICS]:
+        print(f"  {line}")
+    if len(result.get("violations", [])) > SHOWN_TOPICS:
+        print(f"  and {len(result['violations']) - SHOWN_TOPICS:,} more (--json lists all)")
     if not verdict.failing:
         return
     print(f"\n{result['broken_topics']:,} of {verdict.topics:,} topics do not hold:")

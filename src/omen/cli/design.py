@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.declared_options import add_declared_options, given_options, listed, told
+from omen.cli.fleet_options import add_rule_tables, read_fleet, require_ruled, sigma
 from omen.cli.output import print_facts, print_json, shown
 from omen.cli.progress import counting, working
 from omen.cli.spark_options import add_spark_options, spark_options
@@ -23,7 +24,11 @@ EPILOG = """\
 example:
   omen design --workload w --algorithm low-oda --rho 3 --out o.parquet
   omen design --workload w --algorithm low-oda --rounds auto --out o.parquet
+  omen design --workload w --nodes brokers.csv --links links.csv --zone-costs zones.csv --sigma 4 --out o.parquet
+
+exit codes: 0 done, 1 the rules of a fleet leave a topic split, 2 bad input
 """
+SHOWN = 10
 
 
 def add_parser(commands: Any) -> None:
@@ -37,6 +42,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--algorithm", metavar="A", default="low-oda", help="one of those below (low-oda)")
     add_declared_options(parser, ALGORITHMS)
     _add_rounds_options(parser)
+    add_rule_tables(parser)
+    parser.add_argument(
+        "--sigma", metavar="S", type=sigma, help="how many times as much a dearer link must contribute (2)"
+    )
+    parser.add_argument(
+        "--best-effort", action="store_true", help="write the overlay also where rules leave a topic split"
+    )
     parser.add_argument("--out", metavar="O", help="table of links to write; without it the result is only shown")
     parser.add_argument(
         "--engine",
@@ -71,7 +83,12 @@ def design(arguments: argparse.Namespace) -> int:
         print_json(result)
     else:
         _print_result(result)
-    return 0
+    return 0 if result.get("fleet") is None or is_feasible(result["fleet"]) else 1
+
+
+def is_feasible(fleet: dict[str, Any]) -> bool:
+    """Whether rules and topics are all satisfied."""
+    return fleet["within_rules"] and not fleet["split_topics"]
 
 
 def _require_rounds_options(arguments: argparse.Namespace, algorithm: str) -> None:
@@ -103,6 +120,9 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
     from omen.pipeline.session import spark_session
 
     require_built_on_spark(algorithm.name, in_rounds=arguments.rounds is not None)
+    for name in ("nodes", "links", "zone_costs", "sigma"):
+        if getattr(arguments, name) is not None:
+            raise InvalidInput(f"--{name.replace('_', '-')} is for designs on this machine: leave --engine out")
     if not arguments.out:
         raise InvalidInput("--engine spark needs --out: a folder for the links")
     told = None
@@ -136,14 +156,22 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
 
 
 def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
-    from omen.systems.designing import design_rounds_timed, design_timed
+    from omen.fleet.designing import SIGMA
+    from omen.systems.designing import design_fleet_timed, design_rounds_timed, design_timed
     from omen.tables import read_workload, require_table_name, write_overlay
 
     if arguments.out:
         require_table_name(arguments.out)
     with working("reading"):
         interests = read_workload(arguments.workload).interests
-    if arguments.rounds is None:
+        rules = read_fleet(arguments, interests)
+    require_ruled(algorithm.name, rules, arguments.rounds is not None)
+    if arguments.sigma is not None and not rules.has_costs:
+        raise InvalidInput("--sigma is for links of different costs: give costs in the tables links or zone_costs")
+    if not rules.is_empty:
+        with working(f"designing with {algorithm.name} under the rules"):
+            designed = design_fleet_timed(algorithm, interests, options, rules, arguments.sigma or SIGMA)
+    elif arguments.rounds is None:
         with working(f"designing with {algorithm.name}"):
             designed = design_timed(algorithm, interests, options)
     else:
@@ -157,12 +185,15 @@ def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: d
                 arguments.rounds,
                 lambda facts: tell(interests.subscription_count - facts.left),
             )
-    if arguments.out:
-        with working("writing"):
-            write_overlay(arguments.out, designed.overlay, designed.record())
     with working("checking"):
         summary = designed.summary()
-    return summary | {"out": arguments.out}
+    out = arguments.out
+    if out and summary["fleet"] is not None and not is_feasible(summary["fleet"]) and not arguments.best_effort:
+        out = None
+    if out:
+        with working("writing"):
+            write_overlay(out, designed.overlay, designed.record())
+    return summary | {"out": out}
 
 
 def _print_result(result: dict[str, Any]) -> None:
@@ -176,8 +207,41 @@ def _print_result(result: dict[str, Any]) -> None:
             ("links", result["edges"]),
             ("average degree", result["avg_degree"]),
             ("maximum degree", result["max_degree"]),
+            *_fleet_facts(result.get("fleet")),
             ("topic-connected", result["topic_connected"]),
             ("designed in", f"{shown(result['design_s'])} s"),
             ("written to", result["out"]),
         ]
     )
+    if result.get("fleet") is not None and not is_feasible(result["fleet"]):
+        _print_infeasible(result["fleet"], result["out"])
+
+
+def _fleet_facts(fleet: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    if fleet is None:
+        return []
+    return [
+        ("cost of links", f"{fleet['cost']:,g} (sigma {fleet['sigma']:g})"),
+        ("between zones", fleet["links_between_zones"]),
+        ("within the rules", fleet["within_rules"]),
+    ]
+
+
+def _print_infeasible(fleet: dict[str, Any], out: str | None) -> None:
+    split = fleet["split_topics"]
+    if split:
+        more = f" and {len(split) - SHOWN:,} more" if len(split) > SHOWN else ""
+        print(f"\nThe rules leave {len(split):,} topics split: {', '.join(map(str, split[:SHOWN]))}{more}")
+    print("\nWhy:" if fleet["certificates"] else "\nIt is not proved that no overlay would do; this design found none.")
+    for proof in fleet["certificates"][:SHOWN]:
+        print(f"  {proof['text']}")
+    if len(fleet["certificates"]) > SHOWN:
+        print(f"  and {len(fleet['certificates']) - SHOWN:,} more (--json lists all)")
+    if fleet["enough"]:
+        print("\nEnough would be:")
+        for line in fleet["enough"]["text"][:SHOWN]:
+            print(f"  {line}")
+        if len(fleet["enough"]["text"]) > SHOWN:
+            print(f"  and {len(fleet['enough']['text']) - SHOWN:,} more, all of them together (--json lists all)")
+    if not out:
+        print("\nNothing was written; --best-effort --out O writes the overlay as it is.")

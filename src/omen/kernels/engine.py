@@ -1,8 +1,9 @@
 """The one way in to the greedy engine: an instance in, links out.
 
 GM, MinMax-ODA, Low-ODA and every repair are one loop over components (`choose_links`), GM2 is the same loop over blocks
-(`choose_block_links`). This module loads no compiled code: each call loads what it needs, the first one waits for it.
-`choose_small` never does: it is for those who cannot wait, and takes the compiled engine only where that is loaded.
+(`choose_block_links`). `choose_ruled_links` is the first of them for fleets with rules about pairs. This module loads
+no compiled code: each call loads what it needs, the first one waits for it. `choose_small` never does: it is for those
+who cannot wait, and takes the compiled engine only where that is loaded.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 ALL_PAIRS = -1
 OF_INSTANCE = -1
+BARRED = -2
 SMALL_STEPS = 100_000  # the small engine takes a tenth of a second for them
 
 _loaded = Event()
@@ -68,6 +70,22 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class PairRules:
+    """The cost group of every pair, 0, 1, ... from cheap to dear; BARRED where it is no candidate.
+
+    A pair has the group of the zones of its ends, unless it stands in `nodes`: compressed rows of the pairs (u, v),
+    u < v, with a group of their own. `sigma`: how many times as much a dearer link must contribute.
+    """
+
+    zones: Codes
+    zone_groups: Codes  # zones x zones
+    offsets: Offsets
+    nodes: Codes
+    groups: Codes
+    sigma: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
     """Where the paths inside the engine part. Results do not depend on it, only time and memory do.
 
@@ -102,19 +120,10 @@ def choose_links(
     infinity is MinMax-ODA. `centre`: only pairs with this node are candidates. `least`: the smallest contribution worth
     a link. See `greedy.greedy_links`.
     """
-    import numpy as np
-
     from omen.kernels.greedy import greedy_links
 
-    rows = instance.rows
     return greedy_links(
-        rows.node_offsets,
-        rows.node_topics,
-        rows.topic_offsets,
-        rows.topic_nodes,
-        instance.labels,
-        instance.degrees,
-        np.empty(0, np.int32) if instance.caps is None else instance.caps,
+        *_arrays(instance),
         instance.max_degree,
         least,
         rho,
@@ -122,6 +131,37 @@ def choose_links(
         tuning.cache_length,
         tuning.dense_divisor,
         tuning.small_nodes,
+    )
+
+
+def _arrays(instance: Instance) -> tuple[Offsets, Codes, Offsets, Codes, Codes, Codes, Codes]:
+    import numpy as np
+
+    rows = instance.rows
+    caps = np.empty(0, np.int32) if instance.caps is None else instance.caps
+    shape = (rows.node_offsets, rows.node_topics, rows.topic_offsets, rows.topic_nodes)
+    return (*shape, instance.labels, instance.degrees, caps)
+
+
+def choose_ruled_links(
+    instance: Instance, rho: float, rules: PairRules, tuning: Tuning = TUNED, least: int = 1
+) -> Codes:
+    """As `choose_links`, among the pairs that the rules allow and from cheap ones to dear: see `ruled.ruled_links`."""
+    from omen.kernels.ruled import ruled_links
+
+    return ruled_links(
+        *_arrays(instance),
+        rules.zones,
+        rules.zone_groups,
+        rules.offsets,
+        rules.nodes,
+        rules.groups,
+        instance.max_degree,
+        least,
+        rho,
+        rules.sigma,
+        tuning.cache_length,
+        tuning.dense_divisor,
     )
 
 

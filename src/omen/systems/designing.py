@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from omen.design import Algorithm
 from omen.design.rounds import Rounds, RoundsDone, design_in_rounds
-from omen.design.schedule import RoundFacts
+from omen.design.schedule import RoundFacts, rho_of
+from omen.fleet import FleetDesign, design_within, find_certificates, find_relaxation, find_violations
+from omen.fleet.certificates import split_topics
 from omen.interests import Interests
 from omen.overlay import Overlay
 from omen.quality import check_overlay, degree_summary
+from omen.rules import FleetRules, no_rules
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The rules that an overlay was designed under."""
+
+    rules: FleetRules
+    design: FleetDesign
 
 
 @dataclass(frozen=True)
@@ -25,11 +36,14 @@ class Designed:
     overlay: Overlay
     seconds: float
     rounds: RoundsDone | None = None  # None: the exact algorithm of the paper ran
+    fleet: Fleet | None = None  # None: there are no rules
 
     def record(self) -> dict[str, Any]:
         """What the file of the overlay says of how it was made; `k` is the connectivity to keep."""
         options = {name: str(value) for name, value in self.options.items()}
         made = {"algorithm": self.algorithm.name, "options": options, "k": self.algorithm.promise(self.options)}
+        if self.fleet is not None:
+            made |= {"sigma": str(self.fleet.design.sigma)}
         return made if self.rounds is None else made | {"rounds": schedule_text(self.rounds.rounds)}
 
     def summary(self) -> dict[str, Any]:
@@ -47,6 +61,7 @@ class Designed:
             "k_promised": self.algorithm.promise(self.options),
             "design_s": self.seconds,
             "rounds": None if self.rounds is None else describe_rounds(self.rounds.rounds, self.rounds.last),
+            "fleet": None if self.fleet is None else describe_fleet(self.interests, self.overlay, self.fleet),
         }
 
 
@@ -80,6 +95,43 @@ def design_rounds_timed(
     started = time.perf_counter()
     done = design_in_rounds(interests, settings, schedule, tell)
     return Designed(algorithm, options, interests, done.overlay, time.perf_counter() - started, done)
+
+
+def design_fleet_timed(
+    algorithm: Algorithm, interests: Interests, options: Mapping[str, Any], rules: FleetRules, sigma: float
+) -> Designed:
+    """Build an overlay under the rules of a fleet. The kernels are loaded before the clock starts."""
+    design = FleetDesign(rho_of(algorithm.name, options), sigma)
+    two = Interests.from_pairs([(0, 0), (1, 0)])
+    design_within(two, no_rules(two.nodes), design)
+    started = time.perf_counter()
+    overlay = design_within(interests, rules, design)
+    seconds = time.perf_counter() - started
+    return Designed(algorithm, options, interests, overlay, seconds, fleet=Fleet(rules, design))
+
+
+def describe_fleet(interests: Interests, overlay: Overlay, fleet: Fleet) -> dict[str, Any]:
+    """What `design --json` prints of rules: what links cost, and, where topics stay split, why and what would do."""
+    rules = fleet.rules
+    violations = find_violations(overlay, rules)
+    split = split_topics(interests, overlay)
+    told: dict[str, Any] = {
+        "sigma": fleet.design.sigma,
+        "cost": float(rules.costs_of(overlay.u, overlay.v).sum()),
+        "links_between_zones": int((rules.zones[overlay.u] != rules.zones[overlay.v]).sum()),
+        "within_rules": not violations,
+        "split_topics": interests.topics[split].tolist(),
+        "certificates": [],
+        "enough": None,
+    }
+    if not split and not violations:
+        return told
+    proofs = find_certificates(interests, rules, split)
+    relaxation = find_relaxation(interests, rules, fleet.design)
+    told["certificates"] = [{"kind": type(one).__name__, **asdict(one), "text": str(one)} for one in proofs]
+    if relaxation is not None:
+        told["enough"] = {"caps": relaxation.caps, "pairs": relaxation.pairs, "text": relaxation.lines()}
+    return told
 
 
 def design_timed(algorithm: Algorithm, interests: Interests, options: Mapping[str, Any]) -> Designed:

@@ -18,6 +18,7 @@ from omen.tables.raw import NOT_TEXT, RejectedRow, read_text
 from omen.tables.reading import Workload, read_accepting, read_interests, read_overlay, read_table, read_workload
 from omen.tables.replacing import replace_file, replace_folder, require_replaceable
 from omen.tables.replay_table import write_repaired, write_replay
+from omen.tables.rules_table import RuleTables, find_rules, read_rules
 from omen.tables.writing import (
     count_reasons,
     require_table_name,
@@ -33,15 +34,18 @@ __all__ = [
     "ChurnTable",
     "Column",
     "RejectedRow",
+    "RuleTables",
     "Workload",
     "column_of_words",
     "count_reasons",
     "event_word",
+    "find_rules",
     "read_accepting",
     "read_churn",
     "read_interests",
     "read_overlay",
     "read_record",
+    "read_rules",
     "read_table",
     "read_text",
     "read_topic_lists",

@@ -1,0 +1,56 @@
+"""The rules of a fleet as the commands take them: tables in the workload folder, or named one by one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from omen.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from omen.interests import Interests
+    from omen.rules import FleetRules
+
+_TABLES = ("nodes", "links", "zone_costs")
+
+
+def add_rule_tables(parser: argparse.ArgumentParser) -> None:
+    """Where rules stand. A workload folder that holds these tables needs none of the options."""
+    group = parser.add_argument_group("rules of a fleet", "tables in the workload folder, or those named here")
+    group.add_argument("--nodes", metavar="FILE", help="table node, max_links, zone")
+    group.add_argument("--links", metavar="FILE", help="table u, v, rule (forbid, require, keep), cost")
+    group.add_argument("--zone-costs", metavar="FILE", help="table zone_u, zone_v, cost")
+
+
+def read_fleet(arguments: argparse.Namespace, interests: Interests) -> FleetRules:
+    """The rules that a command was given; none at all are rules too."""
+    from dataclasses import replace
+    from pathlib import Path
+
+    from omen.tables import find_rules, read_rules
+
+    given = {name: Path(getattr(arguments, name)) for name in _TABLES if getattr(arguments, name) is not None}
+    return read_rules(replace(find_rules(arguments.workload), **given), interests)
+
+
+def sigma(text: str) -> float:
+    """How many times as much a dearer link must contribute."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value >= 1:
+        raise argparse.ArgumentTypeError(f"must be a number, at least 1, or inf, not {text!r}")
+    return value
+
+
+def require_ruled(algorithm: str, rules: FleetRules, in_rounds: bool) -> None:
+    """Refuse to design under rules with what does not know them."""
+    from omen.fleet import RULED
+
+    if rules.is_empty:
+        return
+    if algorithm not in RULED:
+        raise InvalidInput(f"{algorithm} knows no rules of a fleet: {', '.join(RULED)} do")
+    if in_rounds:
+        raise InvalidInput("designs in rounds know no rules of a fleet: leave --rounds out")

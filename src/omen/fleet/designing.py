@@ -1,0 +1,115 @@
+"""GM, MinMax-ODA and Low-ODA under the rules of a fleet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from omen.design.schedule import ROUNDS
+from omen.errors import InvalidInput
+from omen.interests import Codes, Interests
+from omen.kernels.engine import BARRED, Instance, PairRules, choose_ruled_links
+from omen.overlay import Overlay
+from omen.quality import component_labels
+from omen.rules import FleetRules, PairRule
+
+RULED = ROUNDS
+"""The algorithms that know rules."""
+MOST_COSTS = 64
+"""How many different costs links may have: each is a group of candidates."""
+SIGMA = 2.0
+
+
+@dataclass(frozen=True)
+class FleetDesign:
+    """What is asked for: `rho` as in Low-ODA (below 1: GM, infinity: MinMax-ODA), and the price of a dearer link."""
+
+    rho: float
+    sigma: float = SIGMA
+
+
+def design_fleet(interests: Interests, rules: FleetRules, design: FleetDesign, start: Overlay | None = None) -> Overlay:
+    """The overlay that the rules allow; topics that it cannot connect stay split.
+
+    Ours: the papers know no rules. Links that are required or kept are there from the start, and so are those of
+    `start`. Caps and bans take pairs out of the candidates. Candidates of one cost form a group. The rule of the
+    algorithm picks one in each; from cheap to dear, a pick replaces the present one only if it contributes more than
+    sigma times as much. Without costs there is one group; without rules this is the algorithm itself, link for link.
+    """
+    held = rules.held if start is None else join(rules.held, start)
+    instance = Instance(interests, component_labels(interests, held), held.degrees, caps=rules.caps)
+    links = choose_ruled_links(instance, design.rho, pair_rules(rules, design.sigma))
+    return Overlay.from_codes(
+        interests.nodes, np.concatenate((held.u, links[:, 0])), np.concatenate((held.v, links[:, 1]))
+    )
+
+
+def join(one: Overlay, other: Overlay) -> Overlay:
+    """The links of both."""
+    return Overlay.from_codes(one.nodes, np.concatenate((one.u, other.u)), np.concatenate((one.v, other.v)))
+
+
+def without(overlay: Overlay, u: int, v: int) -> Overlay:
+    """The overlay without one link."""
+    kept = (overlay.u != u) | (overlay.v != v)
+    return Overlay.from_codes(overlay.nodes, overlay.u[kept], overlay.v[kept])
+
+
+def pair_rules(rules: FleetRules, sigma: float) -> PairRules:
+    """The rules as the engine takes them: bans and costs as groups, from cheap to dear."""
+    if not sigma >= 1:
+        raise InvalidInput(f"sigma must be a number, at least 1, or inf, not {sigma!r}")
+    costs = np.unique(np.concatenate((rules.zone_costs.ravel(), rules.cost[~np.isnan(rules.cost)])))
+    if costs.size > MOST_COSTS:
+        raise InvalidInput(f"links have {costs.size} different costs: at most {MOST_COSTS} make sense, round them")
+    banned = rules.rule == PairRule.FORBID
+    own = banned | ~np.isnan(rules.cost)
+    groups = np.where(banned, BARRED, np.searchsorted(costs, np.nan_to_num(rules.cost)))[own]
+    return PairRules(
+        rules.zones,
+        np.searchsorted(costs, rules.zone_costs).astype(np.int32),
+        np.searchsorted(rules.u[own], np.arange(rules.nodes.size + 1)).astype(np.int64),
+        np.ascontiguousarray(rules.v[own]),
+        groups.astype(np.int32),
+        float(sigma),
+    )
+
+
+@dataclass(frozen=True)
+class Violations:
+    """Where an overlay is not within the rules."""
+
+    above_cap: Codes  # nodes with more links than they may have
+    forbidden: Overlay  # links that must not be there
+    missing: Overlay  # links that must be there and are not
+
+    def __bool__(self) -> bool:
+        return bool(self.above_cap.size or self.forbidden.link_count or self.missing.link_count)
+
+
+def find_violations(overlay: Overlay, rules: FleetRules) -> Violations:
+    """Compare an overlay with the rules."""
+    banned = Overlay.from_codes(rules.nodes, *rules.pairs_of(PairRule.FORBID))
+    return Violations(
+        rules.exceeding(overlay.degrees), _common(overlay, banned, True), _common(rules.held, overlay, False)
+    )
+
+
+def _common(links: Overlay, others: Overlay, there: bool) -> Overlay:
+    """The links that are among the others, or those that are not."""
+    span = max(links.node_count, 1)
+    keys = links.u.astype(np.int64) * span + links.v
+    chosen = np.isin(keys, others.u.astype(np.int64) * span + others.v, invert=not there)
+    return Overlay.from_codes(links.nodes, links.u[chosen], links.v[chosen])
+
+
+def describe_violations(overlay: Overlay, rules: FleetRules) -> list[str]:
+    """For people, a line each."""
+    found = find_violations(overlay, rules)
+    above = [
+        f"node {label} has {overlay.degrees[code]} links and may have {rules.caps[code]}"
+        for code, label in zip(found.above_cap.tolist(), rules.nodes[found.above_cap].tolist(), strict=True)
+    ]
+    banned = [f"the link between {u} and {v} is forbidden" for u, v in found.forbidden.links()]
+    return above + banned + [f"the link between {u} and {v} is missing" for u, v in found.missing.links()]

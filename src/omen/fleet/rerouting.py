@@ -1,0 +1,64 @@
+"""Where caps stop the greedy design short: links of full nodes are taken away and their topics led another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from omen.fleet.certificates import split_topics
+from omen.fleet.designing import FleetDesign, design_fleet, without
+from omen.interests import Interests
+from omen.overlay import Overlay
+from omen.rules import NO_CAP, FleetRules
+
+MOST_TRIES = 400
+MOST_NODES = 5000
+
+
+def design_within(interests: Interests, rules: FleetRules, design: FleetDesign) -> Overlay:
+    """`design_fleet`, and where caps leave it short a search for an overlay without split topics.
+
+    The greedy design never takes a link back. Here, as in the routing of circuits, the rest is linked without caps
+    first. Then each node above its cap gives up a link, and what that splits is linked again under the caps, until none
+    is above. Where that does not succeed, the greedy overlay is the answer, with its split topics.
+    """
+    overlay = design_fleet(interests, rules, design)
+    if not rules.has_caps or interests.node_count > MOST_NODES or not split_topics(interests, overlay):
+        return overlay
+    if rules.exceeding(rules.held.degrees).size:
+        return overlay
+    return _reroute(interests, rules, design, overlay) or overlay
+
+
+def _reroute(interests: Interests, rules: FleetRules, design: FleetDesign, overlay: Overlay) -> Overlay | None:
+    free = replace(rules, caps=np.full_like(rules.caps, NO_CAP))
+    wider = design_fleet(interests, free, design, start=overlay)
+    if split_topics(interests, wider):
+        return None
+    left = MOST_TRIES
+    while rules.exceeding(wider.degrees).size:
+        for reduced in _one_less(interests, rules, wider):
+            left -= 1
+            limited = replace(rules, caps=np.maximum(rules.caps, reduced.degrees).astype(np.int32))
+            linked = design_fleet(interests, limited, design, start=reduced)
+            if not split_topics(interests, linked):
+                wider = linked
+                break
+            if left <= 0:
+                return None
+        else:
+            return None
+    return wider
+
+
+def _one_less(interests: Interests, rules: FleetRules, overlay: Overlay) -> Iterator[Overlay]:
+    """The overlay without a link of a node above its cap: those that share fewest topics first, none that is held."""
+    above = rules.exceeding(overlay.degrees)
+    touched = np.isin(overlay.u, above) | np.isin(overlay.v, above)
+    held = set(zip(rules.held.u.tolist(), rules.held.v.tolist(), strict=True))
+    pairs = [p for p in zip(overlay.u[touched].tolist(), overlay.v[touched].tolist(), strict=True) if p not in held]
+    shared = {(u, v): np.intersect1d(interests.topics_of(u), interests.topics_of(v)).size for u, v in pairs}
+    for u, v in sorted(pairs, key=lambda pair: (shared[pair], pair)):
+        yield without(overlay, u, v)
