@@ -15,10 +15,18 @@ from omen.tables.churn_table import ChurnTable, event_word, read_churn, read_top
 from omen.tables.columns import Column, column_of_words
 from omen.tables.parquet_parts import read_record
 from omen.tables.raw import NOT_TEXT, RejectedRow, read_text
-from omen.tables.reading import Workload, read_accepting, read_interests, read_overlay, read_table, read_workload
+from omen.tables.reading import (
+    Workload,
+    find_row,
+    read_accepting,
+    read_interests,
+    read_overlay,
+    read_table,
+    read_workload,
+)
 from omen.tables.replacing import replace_file, replace_folder, require_replaceable
 from omen.tables.replay_table import write_repaired, write_replay
-from omen.tables.rules_table import RuleTables, find_rules, read_rules
+from omen.tables.rules_table import RuleTables, find_rules, read_addresses, read_rules
 from omen.tables.writing import (
     count_reasons,
     require_table_name,
@@ -39,8 +47,10 @@ __all__ = [
     "column_of_words",
     "count_reasons",
     "event_word",
+    "find_row",
     "find_rules",
     "read_accepting",
+    "read_addresses",
     "read_churn",
     "read_interests",
     "read_overlay",

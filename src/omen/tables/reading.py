@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from omen.errors import InvalidTable, MissingColumn
-from omen.interests import Interests
+from omen.interests import Interests, Label
 from omen.overlay import Overlay
 from omen.tables.columns import Column, Kind, RawColumn, agree, codes_in, kind_of_labels
 from omen.tables.csv_parts import read_csv
@@ -82,6 +82,13 @@ def read_overlay(path: str | Path, interests: Interests) -> Overlay:
         label = interests.nodes[u[loops[0]]]
         raise InvalidTable(f"{ends[0].where(int(loops[0]))}: node {_quoted(label)} is linked to itself")
     return Overlay.from_codes(interests.nodes, u, v)
+
+
+def find_row(path: str | Path, name: str, column: str, label: Label) -> str:
+    """File and row where a label stands first in a table, of this name where `path` is a workload folder."""
+    (raw,) = read_raw_columns(locate_table(Path(path), name), (column,))
+    words = [str(word) for array in raw.arrays for word in array.to_pylist()]
+    return raw.where(words.index(str(label))) if str(label) in words else shown(path)
 
 
 def read_table(path: str | Path, columns: Sequence[str], kinds: Mapping[str, Kind] | None = None) -> dict[str, Column]:

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
 from omen.errors import InvalidTable
 from omen.interests import Codes, Interests
 from omen.rules import NO_CAP, NO_ZONE, FleetRules, PairRule
-from omen.tables.columns import RawColumn, agree, codes_in, kind_of_labels
-from omen.tables.csv_parts import read_csv, read_header
-from omen.tables.parquet_parts import read_parquet
-from omen.tables.parts import Part, find_table, list_parts, locate_table, shown, unreadable
-from omen.tables.raw import ARROW_ERRORS, RawPart, missing, read_text, refuse_bad_rows, require_columns
+from omen.tables.cells import Cells, node_codes, read_cells
+from omen.tables.parts import find_table, locate_table, shown
 
 RULES = {rule.name.lower(): rule for rule in PairRule if rule is not PairRule.NONE}
 NODE_COLUMNS = ("max_links", "zone")
@@ -41,17 +35,6 @@ class RuleTables:
     nodes: Path | None = None
     links: Path | None = None
     zone_costs: Path | None = None
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """Columns of a table that may be left out, or be empty in a row, beside those that may not."""
-
-    columns: list[RawColumn]
-    more: dict[str, list[Any]]  # None where nothing stands
-
-    def where(self, place: int) -> str:
-        return self.columns[0].where(place)
 
 
 def find_rules(workload: str | Path) -> RuleTables:
@@ -80,8 +63,8 @@ def read_rules(tables: RuleTables, interests: Interests) -> FleetRules:
 
 
 def _read_nodes(path: Path, interests: Interests, caps: Codes, zones: list[str]) -> None:
-    cells = _read_cells(path, ("node",), NODE_COLUMNS, strict_names=False)
-    (codes,) = _node_codes(cells, interests)
+    cells = read_cells(path, ("node",), NODE_COLUMNS, strict_names=False)
+    (codes,) = node_codes(cells, interests)
     told: dict[int, tuple[int, int, str]] = {}
     limits = cells.more.get("max_links", [None] * codes.size)
     places = cells.more.get("zone", [None] * codes.size)
@@ -97,8 +80,8 @@ def _read_nodes(path: Path, interests: Interests, caps: Codes, zones: list[str])
 
 
 def _read_links(path: Path, interests: Interests) -> tuple[Codes, Codes, npt.NDArray[np.int8], npt.NDArray[np.float64]]:
-    cells = _read_cells(path, ("u", "v"), LINK_COLUMNS)
-    one, other = _node_codes(cells, interests)
+    cells = read_cells(path, ("u", "v"), LINK_COLUMNS)
+    one, other = node_codes(cells, interests)
     loops = np.flatnonzero(one == other)
     if loops.size:
         place = int(loops[0])
@@ -129,7 +112,7 @@ def _read_links(path: Path, interests: Interests) -> tuple[Codes, Codes, npt.NDA
 
 
 def _read_zone_costs(path: Path, zones: dict[str, int]) -> dict[tuple[str, str], float]:
-    cells = _read_cells(path, (), ("zone_u", "zone_v", "cost"), needed=("zone_u", "zone_v", "cost"))
+    cells = read_cells(path, (), ("zone_u", "zone_v", "cost"), needed=("zone_u", "zone_v", "cost"))
     costs: dict[tuple[str, str], float] = {}
     rows: dict[tuple[str, str], int] = {}
     columns = (cells.more[name] for name in ("zone_u", "zone_v", "cost"))
@@ -150,11 +133,11 @@ def _read_zone_costs(path: Path, zones: dict[str, int]) -> dict[tuple[str, str],
     return costs
 
 
-def _more(cells: _Cells, name: str) -> list[Any]:
+def _more(cells: Cells, name: str) -> list[Any]:
     return cells.more.get(name) or [None] * cells.columns[0].rows
 
 
-def _as_cap(value: Any, cells: _Cells, place: int) -> int:
+def _as_cap(value: Any, cells: Cells, place: int) -> int:
     whole = isinstance(value, float) and value.is_integer()
     text = str(int(value)) if whole else str(value)
     if isinstance(value, bool) or not _WHOLE.fullmatch(text) or int(text) >= NO_CAP:
@@ -162,7 +145,7 @@ def _as_cap(value: Any, cells: _Cells, place: int) -> int:
     return int(text)
 
 
-def _as_cost(value: Any, cells: _Cells, place: int) -> float:
+def _as_cost(value: Any, cells: Cells, place: int) -> float:
     if value is None:
         return math.nan
     cost = float(value) if isinstance(value, (int, float)) or _NUMBER.fullmatch(str(value)) else math.nan
@@ -171,7 +154,7 @@ def _as_cost(value: Any, cells: _Cells, place: int) -> float:
     return cost
 
 
-def _as_rule(word: Any, cells: _Cells, place: int) -> PairRule:
+def _as_rule(word: Any, cells: Cells, place: int) -> PairRule:
     if word is None:
         return PairRule.NONE
     if word not in RULES:
@@ -179,93 +162,15 @@ def _as_rule(word: Any, cells: _Cells, place: int) -> PairRule:
     return RULES[word]
 
 
-def _node_codes(cells: _Cells, interests: Interests) -> list[npt.NDArray[np.int64]]:
-    """The codes of the label columns, or an error for the first row that names a node the workload does not have."""
-    kind = agree(cells.columns, kind_of_labels(interests.nodes), "the workload's nodes")
-    found = []
-    for raw in cells.columns:
-        column = raw.to_column(kind)
-        codes = codes_in(interests.nodes, column)
-        if codes.size and codes.min() < 0:
-            place = int(np.argmin(codes))
-            label = shown(column.labels[column.codes[place]])
-            raise InvalidTable(f"{raw.where(place)}: {raw.name} {label!r} is not a node of the workload")
-        found.append(codes)
+def read_addresses(path: str | Path, interests: Interests) -> dict[int, tuple[str, str]]:
+    """The table node, address: by node code the address, and where it stands."""
+    cells = read_cells(locate_table(Path(path)), ("node",), ("address",), needed=("address",))
+    (codes,) = node_codes(cells, interests)
+    found: dict[int, tuple[str, str]] = {}
+    for place, (code, address) in enumerate(zip(codes.tolist(), cells.more["address"], strict=True)):
+        known, where = found.setdefault(code, (str(address), cells.where(place)))
+        if known != str(address):
+            raise InvalidTable(
+                f"{cells.where(place)}: node {shown(interests.nodes[code])!r} has another address in {where}"
+            )
     return found
-
-
-def _read_cells(
-    path: Path,
-    labels: Sequence[str],
-    optional: Sequence[str],
-    needed: Sequence[str] = (),
-    strict_names: bool = True,
-) -> _Cells:
-    """Label columns, and others that may be left out; of these the `needed` may not, in no row."""
-    parts: list[RawPart] = []
-    more: dict[str, list[Any]] = {}
-    for part in list_parts(path):
-        names = _header(part)
-        _refuse_names(part.path, names, (*labels, *optional), strict_names)
-        require_columns(part.path, names, (*labels, *needed))
-        present = [name for name in optional if name in names]
-        require_columns(part.path, names, present)
-        raw, values = _read_part(part, labels, present)
-        for name in needed:
-            for place, value in enumerate(values[name]):
-                if value is None:
-                    raw.reasons.setdefault(place, missing(name))
-        parts.append(raw)
-        for name in optional:
-            more.setdefault(name, []).extend(values.get(name, [None] * raw.rows))
-    refuse_bad_rows(parts)
-    anchor = labels or [next(iter(parts[0].columns))]
-    return _Cells([RawColumn(name, parts, [part.columns[name] for part in parts]) for name in anchor], more)
-
-
-def _header(part: Part) -> list[str]:
-    if part.format == "csv":
-        return read_header(part.path, read_text(part.path)[0])[0]
-    try:
-        with pq.ParquetFile(part.path) as file:
-            names: list[str] = file.schema_arrow.names
-            return names
-    except ARROW_ERRORS as error:
-        raise unreadable(part.path, error) from None
-
-
-def _refuse_names(path: Path, names: Sequence[str], known: Sequence[str], strict: bool) -> None:
-    """A column that is not known is an error; where others may stand beside, only one that looks like a known one."""
-    for name in names:
-        near = get_close_matches(name.lower(), known, n=1, cutoff=0.75)
-        if name not in known and (strict or near):
-            hint = f": did you mean {near[0]!r}?" if near else f": its columns may be {', '.join(known)}"
-            raise InvalidTable(f"{shown(path)}: column {shown(name)!r} is unknown{hint}")
-
-
-def _read_part(part: Part, labels: Sequence[str], more: Sequence[str]) -> tuple[RawPart, dict[str, list[Any]]]:
-    if part.format == "csv":
-        raw = read_csv(part, [*labels, *more])
-        for place in [place for place, reason in raw.reasons.items() if reason in map(missing, more)]:
-            del raw.reasons[place]
-        return raw, {name: [text or None for text in raw.columns[name].to_pylist()] for name in more}
-    raw = read_parquet(part, list(labels)) if labels else _bare_part(part, more)
-    try:
-        table = pq.read_table(part.path, columns=list(more))
-    except ARROW_ERRORS as error:
-        raise unreadable(part.path, error) from None
-    return raw, {name: [None if _is_empty(v) else v for v in table.column(name).to_pylist()] for name in more}
-
-
-def _bare_part(part: Part, names: Sequence[str]) -> RawPart:
-    """A part without label columns: rows are counted by its first column."""
-    try:
-        table = pq.read_table(part.path, columns=list(names))
-    except ARROW_ERRORS as error:
-        raise unreadable(part.path, error) from None
-    columns = {name: table.column(name) for name in names}
-    return RawPart(part.path, columns, frozenset(), table.num_rows, {}, [], lambda places: [])
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))

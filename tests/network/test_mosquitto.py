@@ -1,0 +1,215 @@
+"""Twelve Mosquitto brokers, bridged by what `omen export` wrote: everything arrives, once, also after one is killed."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+
+from commands import run, run_json
+from omen.interests import Interests
+from omen.tables import read_workload, write_workload
+
+MOSQUITTO = shutil.which("mosquitto") or ("/usr/sbin/mosquitto" if Path("/usr/sbin/mosquitto").exists() else None)
+
+pytestmark = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not installed")
+mqtt = pytest.importorskip("paho.mqtt.client", reason="paho-mqtt is not installed")
+
+BROKERS = [f"b{number:02}" for number in range(12)]
+TOPICS = {name: [f"t/{(number * step + step) % 7}" for step in (1, 2, 4)] for number, name in enumerate(BROKERS)}
+PATIENCE_S = 30.0
+SETTLED_S = 1.0
+
+Seen = Counter[tuple[str, str]]  # broker and payload
+
+
+class Fleet:
+    """The brokers as processes, each with a subscriber whose session persists."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ports = dict(zip(BROKERS, free_ports(len(BROKERS)), strict=True))
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.subscribers: dict[str, Any] = {}
+        self.seen: Seen = Counter()
+        self._lock = Lock()
+        rows = "".join(f"{name},127.0.0.1:{port}\n" for name, port in self.ports.items())
+        (folder / "addresses.csv").write_text(f"node,address\n{rows}")
+
+    def start(self, name: str) -> None:
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
+        (home / "broker.conf").write_text(
+            f"listener {self.ports[name]} 127.0.0.1\nallow_anonymous true\nuser root\n"
+            f"persistence true\npersistence_location {home}/\nmax_queued_messages 0\n"
+            f"log_dest file {home}/log\nlog_type all\n"
+        )
+        bridges = (self.folder / "bridges" / f"{name}.conf").read_text()
+        (home / "all.conf").write_text((home / "broker.conf").read_text() + bridges)
+        command = [str(MOSQUITTO), "-c", str(home / "all.conf")]
+        self.processes[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: answers(self.ports[name]), f"{name} listens")
+
+    def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
+        process = self.processes.pop(name)
+        process.send_signal(how)
+        process.wait(10)
+
+    def subscribe(self, name: str) -> None:
+        """A client that keeps its session, and counts what comes."""
+
+        def on_connect(client: Any, *_: Any) -> None:
+            client.subscribe([(topic, 2) for topic in TOPICS[name]])
+
+        def on_message(_: Any, __: Any, message: Any) -> None:
+            with self._lock:
+                self.seen[name, message.payload.decode()] += 1
+
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, f"sub-{name}", clean_session=False)
+        client.on_connect, client.on_message = on_connect, on_message
+        client.reconnect_delay_set(1, 1)
+        client.connect("127.0.0.1", self.ports[name])
+        client.loop_start()
+        self.subscribers[name] = client
+
+    def publish(self, name: str, payloads: dict[str, str]) -> None:
+        """By payload the topic; all are accepted when this returns."""
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, f"pub-{name}-{time.monotonic_ns()}")
+        client.connect("127.0.0.1", self.ports[name])
+        client.loop_start()
+        for sent in [client.publish(topic, payload, qos=2) for payload, topic in payloads.items()]:
+            sent.wait_for_publish(PATIENCE_S)
+            assert sent.is_published()
+        client.disconnect()
+        client.loop_stop()
+
+    def publish_everywhere(self, what: str, at: list[str], alive: list[str]) -> set[tuple[str, str]]:
+        """One message on each topic of each of these brokers: who has to get what."""
+        wanted = set()
+        for name in at:
+            payloads = {f"{what} {name} {topic}": topic for topic in TOPICS[name]}
+            self.publish(name, payloads)
+            wanted |= {(to, text) for text, topic in payloads.items() for to in alive if topic in TOPICS[to]}
+        return wanted
+
+    def expect(self, wanted: set[tuple[str, str]]) -> None:
+        """All of it arrives, and nothing of it twice."""
+        wait_until(lambda: wanted <= set(self.seen), lambda: f"{sorted(wanted - set(self.seen))[:5]} arrive")
+        time.sleep(SETTLED_S)
+        assert {key: count for key, count in self.seen.items() if key in wanted and count != 1} == {}
+
+    def wait_for_bridges(self, what: str, alive: list[str]) -> None:
+        """Until a message of every broker has reached all that want it: bridges connect one by one."""
+        missing = {(name, topic) for name in alive for topic in TOPICS[name]}
+        for attempt in range(60):
+            for name in alive:
+                probes = {f"{what} {attempt} {name} {t}": t for t in TOPICS[name] if (name, t) in missing}
+                if probes:
+                    self.publish(name, probes)
+            time.sleep(0.5)
+            for name, topic in sorted(missing):
+                texts = [f"{what} {tried} {name} {topic}" for tried in range(attempt + 1)]
+                if any(all(self.seen[to, text] for to in alive if topic in TOPICS[to]) for text in texts):
+                    missing.discard((name, topic))
+            if not missing:
+                return
+        raise AssertionError(f"no bridge carries {sorted(missing)[:5]}")
+
+    def stop(self) -> None:
+        for client in self.subscribers.values():
+            client.loop_stop()
+        for name in list(self.processes):
+            self.end(name, signal.SIGKILL)
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_until(done: Callable[[], bool], what: str | Callable[[], str]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not done():
+        assert time.monotonic() < deadline, f"not within {PATIENCE_S} s: {what if isinstance(what, str) else what()}"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    made = Fleet(tmp_path)
+    yield made
+    made.stop()
+
+
+def test_everything_arrives_once_also_after_a_broker_was_killed(fleet: Fleet, capsys):
+    folder = fleet.folder
+    pairs = [(name, topic) for name, topics in TOPICS.items() for topic in topics]
+    write_workload(folder / "w", Interests.from_pairs(pairs), {})
+    overlay = folder / "o.parquet"
+    assert run("design --algorithm low-oda --workload", folder / "w", "--out", overlay) == 0
+    export = ("export --format mosquitto --addresses", folder / "addresses.csv", "--out", folder / "bridges")
+    capsys.readouterr()
+    told = run_json(capsys, *export, "--workload", folder / "w", "--overlay", overlay)
+    assert sorted(told["changed"]) == BROKERS
+    for name in BROKERS:
+        fleet.start(name)
+        fleet.subscribe(name)
+    fleet.wait_for_bridges("probe", BROKERS)
+    fleet.expect(fleet.publish_everywhere("first", BROKERS, BROKERS))
+
+    # killed: repaired, exported again, the brokers whose file changed restarted
+    victim = max(BROKERS, key=lambda name: (told_degree(folder / "bridges", name), name))
+    fleet.end(victim, signal.SIGKILL)
+    alive = [name for name in BROKERS if name != victim]
+    assert (
+        run("mend --apply --workload", folder / "w", "--overlay", overlay, "--leave", victim, "--out", folder / "w2")
+        == 0
+    )
+    capsys.readouterr()
+    (folder / "addresses.csv").write_text(
+        "node,address\n" + "".join(f"{name},127.0.0.1:{fleet.ports[name]}\n" for name in alive)
+    )
+    told = run_json(capsys, *export, "--workload", folder / "w2", "--overlay", folder / "w2")
+    assert told["removed"] == [f"{victim}.conf"]
+    changed = told["changed"]
+    assert 0 < len(changed) < len(alive)
+    for name in changed:
+        fleet.end(name)
+    for name in changed:
+        fleet.start(name)
+    assert read_workload(folder / "w2").interests.node_count == len(alive)
+    fleet.wait_for_bridges("again", alive)
+    fleet.expect(fleet.publish_everywhere("second", alive, alive))
+
+    # what is accepted while a broker is down waits for it in the sessions of its bridges
+    away = alive[0]
+    fleet.end(away)
+    wanted = fleet.publish_everywhere("third", alive[1:], alive)
+    fleet.start(away)
+    fleet.expect(wanted)
+
+
+def told_degree(folder: Path, name: str) -> int:
+    """How many bridges a broker has, at either end."""
+    texts = {path.stem: path.read_text() for path in folder.glob("*.conf")}
+    mine = texts[name].count("\nconnection ")
+    return mine + sum(text.count(f"_{name}\naddress") for other, text in texts.items() if other != name)
