@@ -26,8 +26,9 @@ SETTLING = 10
 """For so many announce periods after it was linked, a node takes what is older than its links for none of its own."""
 SELDOM = 32
 """What nobody answers is repeated ever less often, at last once in so many rounds."""
-EARLY = SECOND
-"""A node is owed what was published so long before it was linked too: a publisher's clock is not asked."""
+EARLY, CLOSE = SECOND, SECOND // 4
+"""A node is owed what was published so shortly before it was linked too, for a publisher's clock is not asked; for
+longer before that where its neighbour keeps it."""
 MARKS_AT_MOST = 1024
 """In one message, of streams of the past."""
 
@@ -296,9 +297,10 @@ class AntiEntropy:
         """
         if carried.linked_at is None or since == NEVER:
             return FAR
-        lasted, linked = max(1, now - since), now - carried.linked_at + EARLY
+        lasted, linked = max(1, now - since), now - carried.linked_at
         top = max(mark.top, mark.last)
-        return top - (top - mark.opened) * min(linked, lasted) // lasted
+        early, close = (top - (top - mark.opened) * min(linked + before, lasted) // lasted for before in (EARLY, CLOSE))
+        return min(close, max(early, mark.first))
 
     def note_held(self, stream: Stream) -> None:
         """Tell the publisher's application how far those who pass its publications on are."""

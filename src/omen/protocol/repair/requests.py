@@ -18,6 +18,11 @@ ADDS_AT_MOST = 8
 that publishes on thousands of topics, one after the other, would otherwise ask for as many repairs."""
 
 
+SOONER = 3
+"""So many times a request is repeated in such a part of the standby time: where nodes dial each other at the same
+moment, a message may go down with the connection that makes way."""
+
+
 class DepartTimer(Timer, frozen=True):
     """This node has waited long enough for the repair of the gap it leaves: it goes."""
 
@@ -52,6 +57,7 @@ class Requests:
         self._joins = 0
         self._collecting: EventId | None = None
         self._asked: dict[EventId, Ref] = {}
+        self._tries: dict[EventId, int] = {}
 
     def timers(self) -> TimerHandlers:
         return {RequestTimer: self.on_timer}
@@ -129,7 +135,9 @@ class Requests:
             successor = self._asked[event] = self._ring.members[self._ring.successors[0]]
             self._out.send(successor, fresh)
         if request is not None:
-            self._out.set_timer(RequestTimer(event), self._config.standby_timeout)
+            tries = self._tries[event] = self._tries.get(event, 0) + 1
+            standby = self._config.standby_timeout
+            self._out.set_timer(RequestTimer(event), standby // SOONER if tries <= SOONER else standby)
 
     def follow_ring(self) -> None:
         """Another may be the coordinator now, or the one that was asked has rejoined and forgotten: if that goes on
@@ -151,6 +159,7 @@ class Requests:
         """Done, unless a neighbour has come in since who was not heard; whether this node can leave now."""
         request = self.open.pop(event, None)
         self._asked.pop(event, None)
+        self._tries.pop(event, None)
         if request is None:
             return False
         if self._collecting is not None and event.kind == EventKind.ADD:
