@@ -35,13 +35,22 @@ LEAST_US = 20_000
 ALGORITHMS = {1: "low-oda", 2: "low-oda-2"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Loss:
-    """A node that was ended or frozen, when, by the clock of the logs, and the topics it carried."""
+    """A node that was ended or frozen, when, by the clock of the logs, and the topics it carried.
+
+    `longest`: of the deliveries that followed, in microseconds, and `what` that was.
+    """
 
     node: str
     at: int
     topics: frozenset[str]
+    longest: int = 0
+    what: str = ""
+
+    def note(self, took: int, what: str) -> None:
+        if took > self.longest:
+            self.longest, self.what = took, what
 
 
 class Stalls(Chaos):
@@ -129,8 +138,12 @@ def delays(folder: Path, losses: Iterable[Loss]) -> tuple[list[int], list[int]]:
         near = [loss for loss in known if -BEFORE_S <= (said - loss.at) / 1e6 <= WINDOW_S]
         if not near:
             calm.append(at - said)
-        elif any(stream[0] in loss.topics and loss.node not in (name, publisher) for loss in near):
-            touched.append(at - said)
+        else:
+            concerned = [loss for loss in near if stream[0] in loss.topics and loss.node not in (name, publisher)]
+            if concerned:
+                touched.append(at - said)
+            for loss in concerned:
+                loss.note(at - said, f"{publisher} to {name}, {(said - loss.at) / 1e3:.0f} ms after")
     return sorted(calm), sorted(touched)
 
 
@@ -173,6 +186,7 @@ def main() -> None:
         found = summary(*delays(Path(folder) / "logs", run.losses))
     found |= {"nodes": asked.nodes, "connectivity": asked.connectivity, "times": len(run.losses)}
     found |= {"lost": verdict.lost, "duplicated": verdict.duplicated}
+    found["longest_of_each"] = [f"{loss.node} {loss.longest / 1e3:.0f} ms: {loss.what}" for loss in run.losses]
     print(json.dumps(found))
 
 
