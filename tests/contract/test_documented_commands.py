@@ -103,7 +103,7 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What pages take for granted: a workload w, an overlay o.parquet, churn c and c.parquet, the scenarios."""
+    """What pages take for granted: a workload w, an overlay o.parquet, churn c, scenarios and examples."""
     folder = tmp_path_factory.mktemp("prepared")
     w, o, c = folder / "w", folder / "o.parquet", folder / "c.parquet"
     assert main(f"workload synth --nodes 30 --topics 8 --popularity zipf:1 --sizes 3 --seed 7 --out {w}".split()) == 0
@@ -111,6 +111,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(f"churn random --workload {w} --rounds 12 --seed 7 --out {c}".split()) == 0
     shutil.copy(c, folder / "c")
     shutil.copytree(ROOT / "scenarios", folder / "scenarios")
+    shutil.copytree(ROOT / "examples", folder / "examples")
     return folder
 
 

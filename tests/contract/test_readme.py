@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,9 @@ def test_the_commands_of_the_readme_print_what_it_shows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(Path(__file__).parents[2] / "examples", "examples")
     session = [command for command in commands("README.md") if command.printed]
-    assert len(session) == 4
+    assert len(session) == 8
     for command in session:
         assert main(command.words[1:]) == 0
         assert TIMES.sub("T", capsys.readouterr().out.strip()) == TIMES.sub("T", command.printed.strip())

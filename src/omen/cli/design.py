@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.declared_options import add_declared_options, given_options, listed, told
 from omen.cli.fleet_options import add_rule_tables, read_fleet, require_ruled, sigma
-from omen.cli.output import print_facts, print_json, shown
+from omen.cli.output import print_facts, print_json, print_table, shown
 from omen.cli.progress import counting, working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.design import resolve_options
@@ -24,6 +24,7 @@ EPILOG = """\
 example:
   omen design --workload w --algorithm low-oda --rho 3 --out o.parquet
   omen design --workload w --algorithm low-oda --rounds auto --out o.parquet
+  omen design --workload w --from today.csv --changes 20 --out o.parquet
   omen design --workload w --nodes brokers.csv --links links.csv --zone-costs zones.csv --sigma 4 --out o.parquet
 
 exit codes: 0 done, 1 the rules of a fleet leave a topic split, 2 bad input
@@ -48,6 +49,10 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--best-effort", action="store_true", help="write the overlay also where rules leave a topic split"
+    )
+    parser.add_argument("--from", dest="start", metavar="O", help="begin with the links of this overlay")
+    parser.add_argument(
+        "--changes", metavar="N", type=at_least(0), help="with --from: most links made and dropped (as many as help)"
     )
     parser.add_argument("--out", metavar="O", help="table of links to write; without it the result is only shown")
     parser.add_argument(
@@ -93,6 +98,8 @@ def is_feasible(fleet: dict[str, Any]) -> bool:
 
 def _require_rounds_options(arguments: argparse.Namespace, algorithm: str) -> None:
     """Refuse what makes no sense together, before anything is read."""
+    if arguments.changes is not None and arguments.start is None:
+        raise InvalidInput("--changes is for --from: it bounds the links made and dropped")
     if arguments.rounds is None:
         for name in ("workers", "part_nodes", "caps"):
             if getattr(arguments, name) is not None:
@@ -120,9 +127,10 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
     from omen.pipeline.session import spark_session
 
     require_built_on_spark(algorithm.name, in_rounds=arguments.rounds is not None)
-    for name in ("nodes", "links", "zone_costs", "sigma"):
+    for name in ("nodes", "links", "zone_costs", "sigma", "start"):
         if getattr(arguments, name) is not None:
-            raise InvalidInput(f"--{name.replace('_', '-')} is for designs on this machine: leave --engine out")
+            flag = "from" if name == "start" else name.replace("_", "-")
+            raise InvalidInput(f"--{flag} is for designs on this machine: leave --engine out")
     if not arguments.out:
         raise InvalidInput("--engine spark needs --out: a folder for the links")
     told = None
@@ -157,20 +165,21 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
 
 def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
     from omen.fleet.designing import SIGMA
-    from omen.systems.designing import design_fleet_timed, design_rounds_timed, design_timed
-    from omen.tables import read_workload, require_table_name, write_overlay
+    from omen.systems.designing import Start, design_fleet_timed, design_rounds_timed, design_timed
+    from omen.tables import read_overlay, read_workload, require_table_name, write_overlay
 
     if arguments.out:
         require_table_name(arguments.out)
     with working("reading"):
         interests = read_workload(arguments.workload).interests
         rules = read_fleet(arguments, interests)
-    require_ruled(algorithm.name, rules, arguments.rounds is not None)
+        start = None if arguments.start is None else Start(read_overlay(arguments.start, interests), arguments.changes)
+    require_ruled(algorithm.name, arguments.rounds is not None, not rules.is_empty, start is not None)
     if arguments.sigma is not None and not rules.has_costs:
         raise InvalidInput("--sigma is for links of different costs: give costs in the tables links or zone_costs")
-    if not rules.is_empty:
+    if not rules.is_empty or start is not None:
         with working(f"designing with {algorithm.name} under the rules"):
-            designed = design_fleet_timed(algorithm, interests, options, rules, arguments.sigma or SIGMA)
+            designed = design_fleet_timed(algorithm, interests, options, rules, arguments.sigma or SIGMA, start)
     elif arguments.rounds is None:
         with working(f"designing with {algorithm.name}"):
             designed = design_timed(algorithm, interests, options)
@@ -213,6 +222,12 @@ def _print_result(result: dict[str, Any]) -> None:
             ("written to", result["out"]),
         ]
     )
+    if result.get("from") is not None:
+        print()
+        print_table(
+            ("changes", "maximum degree", "links"),
+            [(shown(p["changes"]), p["max_degree"], p["links"]) for p in result["from"]["curve"]],
+        )
     if result.get("fleet") is not None and not is_feasible(result["fleet"]):
         _print_infeasible(result["fleet"], result["out"])
 
@@ -232,16 +247,21 @@ def _print_infeasible(fleet: dict[str, Any], out: str | None) -> None:
     if split:
         more = f" and {len(split) - SHOWN:,} more" if len(split) > SHOWN else ""
         print(f"\nThe rules leave {len(split):,} topics split: {', '.join(map(str, split[:SHOWN]))}{more}")
-    print("\nWhy:" if fleet["certificates"] else "\nIt is not proved that no overlay would do; this design found none.")
-    for proof in fleet["certificates"][:SHOWN]:
-        print(f"  {proof['text']}")
-    if len(fleet["certificates"]) > SHOWN:
-        print(f"  and {len(fleet['certificates']) - SHOWN:,} more (--json lists all)")
+    if fleet["violations"]:
+        _print_some("Not within the rules:", fleet["violations"])
+    if split and not fleet["certificates"]:
+        print("\nIt is not proved that no overlay would do; this design found none.")
+    if fleet["certificates"]:
+        _print_some("Why:", [proof["text"] for proof in fleet["certificates"]])
     if fleet["enough"]:
-        print("\nEnough would be:")
-        for line in fleet["enough"]["text"][:SHOWN]:
-            print(f"  {line}")
-        if len(fleet["enough"]["text"]) > SHOWN:
-            print(f"  and {len(fleet['enough']['text']) - SHOWN:,} more, all of them together (--json lists all)")
+        _print_some("Enough would be, all of it together:", fleet["enough"]["text"])
     if not out:
         print("\nNothing was written; --best-effort --out O writes the overlay as it is.")
+
+
+def _print_some(title: str, lines: list[str]) -> None:
+    print(f"\n{title}")
+    for line in lines[:SHOWN]:
+        print(f"  {line}")
+    if len(lines) > SHOWN:
+        print(f"  and {len(lines) - SHOWN:,} more (--json lists all)")

@@ -44,13 +44,13 @@ def sigma(text: str) -> float:
     return value
 
 
-def require_ruled(algorithm: str, rules: FleetRules, in_rounds: bool) -> None:
-    """Refuse to design under rules with what does not know them."""
+def require_ruled(algorithm: str, in_rounds: bool, has_rules: bool, has_start: bool) -> None:
+    """Refuse to design under rules, or from an overlay, with what does not know how."""
     from omen.fleet import RULED
 
-    if rules.is_empty:
+    if not (has_rules or has_start):
         return
     if algorithm not in RULED:
-        raise InvalidInput(f"{algorithm} knows no rules of a fleet: {', '.join(RULED)} do")
+        raise InvalidInput(f"{algorithm} knows no rules of a fleet and no --from: {', '.join(RULED)} do")
     if in_rounds:
-        raise InvalidInput("designs in rounds know no rules of a fleet: leave --rounds out")
+        raise InvalidInput("designs in rounds know no rules of a fleet and no --from: leave --rounds out")

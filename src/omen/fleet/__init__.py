@@ -6,6 +6,8 @@ rerouting.py     where caps stop the greedy design short: links taken away, thei
 relaxing.py      what would be enough
 planning.py      from one overlay to another, link by link
 bridges.py       an overlay as bridges between Mosquitto brokers
+redesigning.py   a better overlay by few changes
+comparing.py     designs side by side; drawing.py: one as a picture
 """
 
 from __future__ import annotations

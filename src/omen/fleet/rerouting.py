@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from omen.fleet.certificates import split_topics
 from omen.fleet.designing import FleetDesign, design_fleet, without
@@ -39,7 +41,7 @@ def _reroute(interests: Interests, rules: FleetRules, design: FleetDesign, overl
         return None
     left = MOST_TRIES
     while rules.exceeding(wider.degrees).size:
-        for reduced in _one_less(interests, rules, wider):
+        for reduced in one_less(interests, rules, wider, rules.exceeding(wider.degrees)):
             left -= 1
             limited = replace(rules, caps=np.maximum(rules.caps, reduced.degrees).astype(np.int32))
             linked = design_fleet(interests, limited, design, start=reduced)
@@ -53,12 +55,16 @@ def _reroute(interests: Interests, rules: FleetRules, design: FleetDesign, overl
     return wider
 
 
-def _one_less(interests: Interests, rules: FleetRules, overlay: Overlay) -> Iterator[Overlay]:
-    """The overlay without a link of a node above its cap: those that share fewest topics first, none that is held."""
-    above = rules.exceeding(overlay.degrees)
-    touched = np.isin(overlay.u, above) | np.isin(overlay.v, above)
-    held = set(zip(rules.held.u.tolist(), rules.held.v.tolist(), strict=True))
-    pairs = [p for p in zip(overlay.u[touched].tolist(), overlay.v[touched].tolist(), strict=True) if p not in held]
+def one_less(interests: Interests, rules: FleetRules, overlay: Overlay, nodes: npt.NDArray[Any]) -> Iterator[Overlay]:
+    """The overlay without a link of these nodes: those that share fewest topics first, none that is held."""
+    near = np.isin(overlay.u, nodes) | np.isin(overlay.v, nodes)
+    held = links_of(rules.held)
+    pairs = [p for p in zip(overlay.u[near].tolist(), overlay.v[near].tolist(), strict=True) if p not in held]
     shared = {(u, v): np.intersect1d(interests.topics_of(u), interests.topics_of(v)).size for u, v in pairs}
     for u, v in sorted(pairs, key=lambda pair: (shared[pair], pair)):
         yield without(overlay, u, v)
+
+
+def links_of(overlay: Overlay) -> set[tuple[int, int]]:
+    """The links by codes."""
+    return set(zip(overlay.u.tolist(), overlay.v.tolist(), strict=True))

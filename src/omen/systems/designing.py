@@ -10,8 +10,16 @@ from typing import Any
 from omen.design import Algorithm
 from omen.design.rounds import Rounds, RoundsDone, design_in_rounds
 from omen.design.schedule import RoundFacts, rho_of
-from omen.fleet import FleetDesign, design_within, find_certificates, find_relaxation, find_violations
+from omen.fleet import (
+    FleetDesign,
+    describe_violations,
+    design_within,
+    find_certificates,
+    find_relaxation,
+    find_violations,
+)
 from omen.fleet.certificates import split_topics
+from omen.fleet.redesigning import Redesigned, redesign
 from omen.interests import Interests
 from omen.overlay import Overlay
 from omen.quality import check_overlay, degree_summary
@@ -27,6 +35,14 @@ class Fleet:
 
 
 @dataclass(frozen=True)
+class Start:
+    """An overlay to begin with, and how many links may be made and dropped; None: as many as help."""
+
+    overlay: Overlay
+    changes: int | None = None
+
+
+@dataclass(frozen=True)
 class Designed:
     """What an algorithm built; `seconds` are those in the algorithm alone."""
 
@@ -37,6 +53,7 @@ class Designed:
     seconds: float
     rounds: RoundsDone | None = None  # None: the exact algorithm of the paper ran
     fleet: Fleet | None = None  # None: there are no rules
+    redesigned: Redesigned | None = None  # None: from scratch
 
     def record(self) -> dict[str, Any]:
         """What the file of the overlay says of how it was made; `k` is the connectivity to keep."""
@@ -61,7 +78,10 @@ class Designed:
             "k_promised": self.algorithm.promise(self.options),
             "design_s": self.seconds,
             "rounds": None if self.rounds is None else describe_rounds(self.rounds.rounds, self.rounds.last),
-            "fleet": None if self.fleet is None else describe_fleet(self.interests, self.overlay, self.fleet),
+            "fleet": None
+            if self.fleet is None
+            else describe_fleet(self.interests, self.overlay, self.fleet, self.redesigned),
+            "from": None if self.redesigned is None else describe_changes(self.redesigned),
         }
 
 
@@ -98,20 +118,37 @@ def design_rounds_timed(
 
 
 def design_fleet_timed(
-    algorithm: Algorithm, interests: Interests, options: Mapping[str, Any], rules: FleetRules, sigma: float
+    algorithm: Algorithm,
+    interests: Interests,
+    options: Mapping[str, Any],
+    rules: FleetRules,
+    sigma: float,
+    start: Start | None = None,
 ) -> Designed:
-    """Build an overlay under the rules of a fleet. The kernels are loaded before the clock starts."""
+    """Build an overlay under the rules of a fleet, or from one there is. Kernels are loaded before the clock starts."""
     design = FleetDesign(rho_of(algorithm.name, options), sigma)
     two = Interests.from_pairs([(0, 0), (1, 0)])
     design_within(two, no_rules(two.nodes), design)
     started = time.perf_counter()
-    overlay = design_within(interests, rules, design)
+    redesigned = redesign(interests, rules, design, start.overlay, start.changes) if start else None
+    overlay = redesigned.overlay if redesigned else design_within(interests, rules, design)
     seconds = time.perf_counter() - started
-    return Designed(algorithm, options, interests, overlay, seconds, fleet=Fleet(rules, design))
+    fleet = None if rules.is_empty else Fleet(rules, design)
+    return Designed(algorithm, options, interests, overlay, seconds, fleet=fleet, redesigned=redesigned)
 
 
-def describe_fleet(interests: Interests, overlay: Overlay, fleet: Fleet) -> dict[str, Any]:
-    """What `design --json` prints of rules: what links cost, and, where topics stay split, why and what would do."""
+def describe_changes(redesigned: Redesigned) -> dict[str, Any]:
+    """What `design --json` prints of an overlay that was begun with another."""
+    return {"changes": redesigned.changes, "curve": [asdict(point) for point in redesigned.curve]}
+
+
+def describe_fleet(
+    interests: Interests, overlay: Overlay, fleet: Fleet, start: Redesigned | None = None
+) -> dict[str, Any]:
+    """What `design --json` prints of rules: what links cost, and, where topics stay split, why and what would do.
+
+    An overlay that was begun with another may be outside the rules only for want of changes.
+    """
     rules = fleet.rules
     violations = find_violations(overlay, rules)
     split = split_topics(interests, overlay)
@@ -120,11 +157,12 @@ def describe_fleet(interests: Interests, overlay: Overlay, fleet: Fleet) -> dict
         "cost": float(rules.costs_of(overlay.u, overlay.v).sum()),
         "links_between_zones": int((rules.zones[overlay.u] != rules.zones[overlay.v]).sum()),
         "within_rules": not violations,
+        "violations": describe_violations(overlay, rules),
         "split_topics": interests.topics[split].tolist(),
         "certificates": [],
         "enough": None,
     }
-    if not split and not violations:
+    if not split and (not violations or start is not None):
         return told
     proofs = find_certificates(interests, rules, split)
     relaxation = find_relaxation(interests, rules, fleet.design)

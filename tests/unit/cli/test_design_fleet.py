@@ -31,6 +31,7 @@ def test_rules_of_the_folder_are_kept(fleet, capsys):
         "cost": 11.0,
         "links_between_zones": 2,
         "within_rules": True,
+        "violations": [],
         "split_topics": [],
         "certificates": [],
         "enough": None,
@@ -57,7 +58,7 @@ def test_an_infeasible_fleet_is_answered(fleet, capsys):
     printed = capsys.readouterr().out
     assert "The rules leave 2 topics split: x, y" in printed
     assert "topic x: links between a and the other 3 subscribers are all forbidden" in printed
-    assert "Enough would be:\n  allow a link between a and c\n" in printed
+    assert "Enough would be, all of it together:\n  allow a link between a and c\n" in printed
     assert not out.exists()
     assert run("design --best-effort --workload", fleet, "--out", out) == 1
     assert out.exists()
@@ -94,7 +95,7 @@ def test_check_names_what_is_not_within_the_rules(fleet, capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("--algorithm cd-oda", "cd-oda knows no rules of a fleet: gm, low-oda, minmax-oda do"),
+        ("--algorithm cd-oda", "cd-oda knows no rules of a fleet and no --from: gm, low-oda, minmax-oda do"),
         ("--rounds auto", "designs in rounds know no rules"),
         ("--sigma 3", "--sigma is for links of different costs"),
         ("--sigma 0.5", "must be a number, at least 1, or inf"),
