@@ -165,6 +165,24 @@ class FleetRules:
             costs = np.where(np.isnan(own), costs, own)
         return costs
 
+    def restricted(self, nodes: Labels) -> FleetRules:
+        """The rules for these nodes, sorted labels; of one that is not known here nothing is said."""
+        codes = encode(self.nodes, nodes)
+        known = codes >= 0
+        caps = np.where(known, self.caps[codes], NO_CAP).astype(np.int32)
+        names = (*self.zone_names, NO_ZONE) if NO_ZONE not in self.zone_names else self.zone_names
+        zones = np.where(known, self.zones[codes], names.index(NO_ZONE)).astype(np.int32)
+        places = np.full(self.nodes.size, -1, dtype=np.int64)
+        places[codes[known]] = np.flatnonzero(known)
+        both = (places[self.u] >= 0) & (places[self.v] >= 0)
+        u, v = places[self.u[both]].astype(np.int32), places[self.v[both]].astype(np.int32)
+        costs = {
+            (one, other): float(self.zone_costs[i, j])
+            for i, one in enumerate(self.zone_names)
+            for j, other in enumerate(self.zone_names)
+        }
+        return FleetRules.from_codes(nodes, caps, zones, names, costs, (u, v, self.rule[both], self.cost[both]))
+
     def exceeding(self, degrees: Codes) -> Codes:
         """The codes of the nodes that have more links than they may."""
         return np.flatnonzero(degrees > self.caps).astype(np.int32)

@@ -36,3 +36,19 @@ def test_costs_come_from_the_pair_then_from_the_zones():
 def test_what_makes_no_sense_is_refused(wrong, complaint):
     with pytest.raises(InvalidInput, match=complaint):
         FleetRules.from_labels(["a", "b"], **wrong)
+
+
+def test_rules_for_other_nodes_are_those_of_the_nodes_in_common():
+    rules = FleetRules.from_labels(
+        ["a", "b", "c"],
+        caps={"a": 1, "c": 2},
+        zones={"a": "n", "b": "n", "c": "s"},
+        zone_costs={("s", "n"): 4},
+        links=[LinkRule("a", "b", PairRule.FORBID), LinkRule("a", "c", PairRule.KEEP)],
+    )
+    found = rules.restricted(np.array(["a", "c", "d"], dtype=object))
+    assert [found.cap_of(code) for code in range(3)] == [1, 2, None]
+    assert found.held.links() == [("a", "c")]
+    assert found.pairs_of(PairRule.FORBID)[0].size == 0
+    assert [found.zone_names[zone] for zone in found.zones] == ["n", "s", ""]
+    assert found.costs_of(np.array([0, 0]), np.array([1, 2])).tolist() == [4.0, 1.0]

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
-from omen.cli.fleet_options import add_rule_tables, read_fleet
-from omen.cli.output import print_facts, print_json, print_table, say, shown
+from omen.cli.fleet_options import add_rule_tables, read_fleet, refuse_rules_on_spark
+from omen.cli.output import overlay_facts, print_facts, print_json, print_table, say, shown
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.errors import InvalidInput
@@ -47,9 +47,8 @@ def add_parser(commands: Any) -> None:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    for name in ("nodes", "links", "zone_costs"):
-        if arguments.engine == "spark" and getattr(arguments, name) is not None:
-            raise InvalidInput(f"--{name.replace('_', '-')} is for checks on this machine: leave --engine out")
+    if arguments.engine == "spark":
+        refuse_rules_on_spark(arguments)
     if arguments.tables is not None and arguments.engine != "spark":
         raise InvalidInput("--tables needs --engine spark: the tables topics and degrees are written there only")
     verdict, result = _check_on_spark(arguments) if arguments.engine == "spark" else _check_here(arguments)
@@ -62,7 +61,13 @@ def check(arguments: argparse.Namespace) -> int:
 
 def _check_here(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
     from omen.fleet import describe_violations
-    from omen.quality import check_overlay, degree_summary, diameter_summary, topic_diameters
+    from omen.quality import (
+        check_overlay,
+        degree_summary,
+        diameter_summary,
+        per_topic_mesh_links,
+        topic_diameters,
+    )
     from omen.tables import read_overlay, read_workload
 
     with working("reading"):
@@ -81,6 +86,7 @@ def _check_here(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
         "edges": overlay.link_count,
         "avg_degree": degrees.average,
         "max_degree": degrees.maximum,
+        "per_topic_mesh_links": per_topic_mesh_links(interests).links,
         "degree_histogram": degrees.histogram,
         "broken_topics": len(verdict.failing),
         "broken": [asdict(topic) for topic in verdict.failing],
@@ -112,11 +118,7 @@ def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:
     asked = "topic-connected" if verdict.k == 1 else f"{verdict.k}-topic-connected"
     facts: list[tuple[str, Any]] = [
         (asked, verdict.holds),
-        ("nodes", result["nodes"]),
-        ("topics", result["topics"]),
-        ("links", result["edges"]),
-        ("average degree", result["avg_degree"]),
-        ("maximum degree", result["max_degree"]),
+        *overlay_facts(result),
     ]
     if "mean_diameter" in result:
         facts += [

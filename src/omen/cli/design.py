@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.declared_options import add_declared_options, given_options, listed, told
-from omen.cli.fleet_options import add_rule_tables, read_fleet, require_ruled, sigma
-from omen.cli.output import print_facts, print_json, print_table, shown
+from omen.cli.fleet_options import add_rule_tables, read_fleet, refuse_rules_on_spark, require_ruled, sigma
+from omen.cli.output import overlay_facts, print_facts, print_json, print_table, shown
 from omen.cli.progress import counting, working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.design import resolve_options
@@ -127,10 +127,7 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
     from omen.pipeline.session import spark_session
 
     require_built_on_spark(algorithm.name, in_rounds=arguments.rounds is not None)
-    for name in ("nodes", "links", "zone_costs", "sigma", "start"):
-        if getattr(arguments, name) is not None:
-            flag = "from" if name == "start" else name.replace("_", "-")
-            raise InvalidInput(f"--{flag} is for designs on this machine: leave --engine out")
+    refuse_rules_on_spark(arguments, "sigma", "start")
     if not arguments.out:
         raise InvalidInput("--engine spark needs --out: a folder for the links")
     told = None
@@ -211,11 +208,7 @@ def _print_result(result: dict[str, Any]) -> None:
         [
             ("algorithm", f"{result['algorithm']} ({settings})" if settings else result["algorithm"]),
             *([("in rounds", result["rounds"]["schedule"])] if result["rounds"] else []),
-            ("nodes", result["nodes"]),
-            ("topics", result["topics"]),
-            ("links", result["edges"]),
-            ("average degree", result["avg_degree"]),
-            ("maximum degree", result["max_degree"]),
+            *overlay_facts(result),
             *_fleet_facts(result.get("fleet")),
             ("topic-connected", result["topic_connected"]),
             ("designed in", f"{shown(result['design_s'])} s"),

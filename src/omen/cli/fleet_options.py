@@ -54,3 +54,20 @@ def require_ruled(algorithm: str, in_rounds: bool, has_rules: bool, has_start: b
         raise InvalidInput(f"{algorithm} knows no rules of a fleet and no --from: {', '.join(RULED)} do")
     if in_rounds:
         raise InvalidInput("designs in rounds know no rules of a fleet and no --from: leave --rounds out")
+
+
+def refuse_rules_on_spark(arguments: argparse.Namespace, *more: str) -> None:
+    """Jobs on Spark know no rules: neither those that are named nor those in a folder here."""
+    from pathlib import Path
+
+    from omen.tables import find_rules
+
+    for name in (*_TABLES, *more):
+        if getattr(arguments, name) is not None:
+            flag = "from" if name == "start" else name.replace("_", "-")
+            raise InvalidInput(f"--{flag} is for work on this machine: leave --engine out")
+    if "://" not in arguments.workload and Path(arguments.workload).is_dir():
+        found = find_rules(arguments.workload)
+        if found.links is not None or found.zone_costs is not None:
+            where = arguments.workload
+            raise InvalidInput(f"{where} has rules of a fleet, which Spark does not know: leave --engine out")

@@ -58,9 +58,10 @@ def mend(arguments: argparse.Namespace) -> int:
         raise InvalidInput("--apply and --out go together: --apply --out DIR writes what comes of it")
     if not (arguments.leave or arguments.join or arguments.resubscribe):
         raise InvalidInput("nothing happens: name nodes with --leave, --join or --resubscribe")
+    from omen.fleet import describe_violations
     from omen.quality import check_overlay
     from omen.systems.repair import Batch, as_label, repair_once
-    from omen.tables import read_overlay, read_topic_lists, read_workload, write_repaired
+    from omen.tables import find_rules, read_overlay, read_rules, read_topic_lists, read_workload, write_repaired
     from omen.workloads import origin
 
     with working("reading"):
@@ -68,6 +69,7 @@ def mend(arguments: argparse.Namespace) -> int:
         interests = workload.interests
         overlay = read_overlay(arguments.overlay, interests)
         topics = read_topic_lists(arguments.topics, interests) if arguments.topics else {}
+        rules = read_rules(find_rules(arguments.workload), interests)
     if arguments.option_k is None and "k" in options:
         options["k"] = _recorded_connectivity(arguments.overlay)
     k = int(options.get("k") or 1)
@@ -78,15 +80,20 @@ def mend(arguments: argparse.Namespace) -> int:
     with working(f"repairing with {kind.name}"):
         repaired = repair_once(interests, overlay, Batch(**nodes, topics=topics), kind.name, **options)
     connected = check_overlay(repaired.interests, repaired.overlay, k=k).holds
+    violations = describe_violations(repaired.overlay, rules.restricted(repaired.interests.nodes))
     if arguments.apply:
         info = {"made": "mend", "system": kind.name, "options": told_as_json(options), **nodes}
         info |= {"workload": origin(workload.info)}
         write_repaired(arguments.out, repaired.interests, repaired.overlay, info, made={"system": kind.name, "k": k})
     if arguments.json:
-        print_json(_as_result(repaired, kind.name, options, connected, arguments.out))
+        print_json(_as_result(repaired, kind.name, options, connected, arguments.out) | {"violations": violations})
     else:
         _print_links(repaired, set(nodes["leave"]))
         _print_facts(repaired, k, connected, arguments.out)
+        for line in violations:
+            say(f"not within the rules: {line}")
+        if violations:
+            say("a repair knows no rules: omen design --from keeps them")
     return 0 if connected else 1
 
 

@@ -46,6 +46,19 @@ def shown(value: Any) -> str:
     return str(value)
 
 
+def overlay_facts(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Sizes and degrees, and what the mesh of common gossip systems would need for each topic, where it was counted."""
+    links = result.get("per_topic_mesh_links")
+    return [
+        ("nodes", result["nodes"]),
+        ("topics", result["topics"]),
+        ("links", result["edges"]),
+        ("average degree", result["avg_degree"]),
+        ("maximum degree", result["max_degree"]),
+        *([] if links is None else [("per-topic mesh", f"{links:,} links")]),
+    ]
+
+
 def say(line: str) -> None:
     """A remark that is not part of the result, in the place of a line of progress if one stands there."""
     clear = "\r\x1b[K" if sys.stderr.isatty() else ""

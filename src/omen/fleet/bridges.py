@@ -58,7 +58,7 @@ def topic_trees(interests: Interests, overlay: Overlay) -> Trees:
 def fault_of_topic(topic: Label) -> str | None:
     """What is wrong with a topic's name, as MQTT and a bridge's configuration have it; None where nothing is."""
     name = str(topic)
-    if not name:
+    if not name or name == '""':  # a bridge's configuration takes two quotes for nothing
         return "is empty: MQTT forbids it"
     if "+" in name or "#" in name:
         return "holds + or #: MQTT forbids it in names"

@@ -22,7 +22,7 @@ from omen.fleet.certificates import split_topics
 from omen.fleet.redesigning import Redesigned, redesign
 from omen.interests import Interests
 from omen.overlay import Overlay
-from omen.quality import check_overlay, degree_summary
+from omen.quality import check_overlay, degree_summary, per_topic_mesh_links
 from omen.rules import FleetRules, no_rules
 
 
@@ -75,6 +75,7 @@ class Designed:
             "avg_degree": degrees.average,
             "max_degree": degrees.maximum,
             "topic_connected": check_overlay(self.interests, self.overlay).topic_connected,
+            "per_topic_mesh_links": per_topic_mesh_links(self.interests).links,
             "k_promised": self.algorithm.promise(self.options),
             "design_s": self.seconds,
             "rounds": None if self.rounds is None else describe_rounds(self.rounds.rounds, self.rounds.last),

@@ -108,3 +108,20 @@ def test_what_makes_no_sense_is_refused(fleet, capsys, words, complaint):
     except SystemExit as error:
         assert error.code == 2
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["design --algorithm ring-pt", "check --overlay o.csv"])
+def test_jobs_on_spark_refuse_rules(fleet, capsys, command):
+    (fleet / "links.csv").write_text("u,v,rule\na,b,forbid\n")
+    assert run(f"{command} --engine spark --workload", fleet) == 2
+    assert "has rules of a fleet, which Spark does not know" in capsys.readouterr().err
+
+
+def test_a_repair_says_where_it_is_not_within_the_rules(fleet, capsys):
+    (fleet / "nodes.csv").write_text("node,max_links\na,1\nb,1\nc,3\nd,1\n")
+    (fleet / "o.csv").write_text("u,v\na,c\nb,c\nc,d\n")
+    told = run_json(capsys, "mend --leave c --workload", fleet, "--overlay", fleet / "o.csv")
+    assert len(told["violations"]) == 1
+    assert "has 2 links and may have 1" in told["violations"][0]
+    assert run("mend --leave c --workload", fleet, "--overlay", fleet / "o.csv") == 0
+    assert "a repair knows no rules: omen design --from keeps them" in capsys.readouterr().err

@@ -47,7 +47,7 @@ def test_a_broker_without_an_address_is_an_error():
         bridge_files(interests, Overlay.from_links(["a", "b"], [("a", "b")]), {0: "h:1"})
 
 
-@pytest.mark.parametrize("name", ["", "a/+", "#", "a b", "$SYS/x", "a\nb", "x" * 65_536])
+@pytest.mark.parametrize("name", ["", '""', "a/+", "#", "a b", "$SYS/x", "a\nb", "x" * 65_536])
 def test_names_that_mqtt_or_a_bridge_forbids(name):
     assert fault_of_topic(name) is not None
 
