@@ -72,7 +72,7 @@ def rules_of(case: Case, interests: Interests, highest: int) -> FleetRules:
 
 def measure(nodes: int, topics: int, times: bool) -> Iterator[list[str]]:
     """The rows of the table."""
-    from omen.fleet import FleetDesign, design_fleet
+    from omen.fleet import FleetDesign, design_fleet, design_within
     from omen.systems import design_overlay
     from omen.workloads import generate_interests
 
@@ -84,7 +84,7 @@ def measure(nodes: int, topics: int, times: bool) -> Iterator[list[str]]:
     for case in CASES:
         rules = rules_of(case, interests, highest)
         design = FleetDesign(RHO, case.sigma)
-        overlay = design_fleet(interests, rules, design)
+        overlay = design_within(interests, rules, design)
         spent = []
         if times:
             worked = min(time_runs(lambda r=rules, d=design: design_fleet(interests, r, d), 3).processor_s)  # type: ignore[misc]

@@ -239,7 +239,8 @@ def _print_infeasible(fleet: dict[str, Any], out: str | None) -> None:
     split = fleet["split_topics"]
     if split:
         more = f" and {len(split) - SHOWN:,} more" if len(split) > SHOWN else ""
-        print(f"\nThe rules leave {len(split):,} topics split: {', '.join(map(str, split[:SHOWN]))}{more}")
+        what = "topic" if len(split) == 1 else "topics"
+        print(f"\nThe rules leave {len(split):,} {what} split: {', '.join(map(str, split[:SHOWN]))}{more}")
     if fleet["violations"]:
         _print_some("Not within the rules:", fleet["violations"])
     if split and not fleet["certificates"]:

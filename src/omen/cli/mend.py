@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload
 from omen.cli.declared_options import listed, told_as_json
+from omen.cli.fleet_options import add_rule_tables, read_fleet
 from omen.cli.output import print_facts, print_json, print_table, say
 from omen.cli.progress import working
 from omen.cli.system_options import add_system_options, chosen_system
@@ -23,6 +24,8 @@ example:
   omen mend --workload w --overlay o.parquet --join 4711 --topics new.csv --apply --out w2
 
 Without --k a repair keeps the connectivity that the overlay was designed for, where its file says so (Parquet does).
+
+Where the fleet has rules, links are chosen within them, and caps are exceeded only where a topic would be split.
 
 All nodes of the workload count as present, but for those that join. What is named happens together. Make the new
 links before you drop others.
@@ -46,6 +49,7 @@ def add_parser(commands: Any) -> None:
         parser.add_argument(f"--{action}", metavar="NODE", action="append", default=[], help=f"{text}; may be repeated")
     parser.add_argument("--topics", metavar="FILE", help="table node, topic of those that join and resubscribe")
     add_system_options(parser, MAINTAINERS)
+    add_rule_tables(parser)
     parser.add_argument("--apply", action="store_true", help="write the workload and overlay that come of it to --out")
     parser.add_argument("--out", metavar="DIR", help="with --apply: folder to write")
     add_json(parser)
@@ -60,8 +64,8 @@ def mend(arguments: argparse.Namespace) -> int:
         raise InvalidInput("nothing happens: name nodes with --leave, --join or --resubscribe")
     from omen.fleet import describe_violations
     from omen.quality import check_overlay
-    from omen.systems.repair import Batch, as_label, repair_once
-    from omen.tables import find_rules, read_overlay, read_rules, read_topic_lists, read_workload, write_repaired
+    from omen.systems.repair import Batch, as_label, repair_in_fleet, repair_once
+    from omen.tables import read_overlay, read_topic_lists, read_workload, write_repaired
     from omen.workloads import origin
 
     with working("reading"):
@@ -69,7 +73,7 @@ def mend(arguments: argparse.Namespace) -> int:
         interests = workload.interests
         overlay = read_overlay(arguments.overlay, interests)
         topics = read_topic_lists(arguments.topics, interests) if arguments.topics else {}
-        rules = read_rules(find_rules(arguments.workload), interests)
+        rules = read_fleet(arguments, interests)
     if arguments.option_k is None and "k" in options:
         options["k"] = _recorded_connectivity(arguments.overlay)
     k = int(options.get("k") or 1)
@@ -78,7 +82,10 @@ def mend(arguments: argparse.Namespace) -> int:
         for action in ("leave", "join", "resubscribe")
     }
     with working(f"repairing with {kind.name}"):
-        repaired = repair_once(interests, overlay, Batch(**nodes, topics=topics), kind.name, **options)
+        batch = Batch(**nodes, topics=topics)
+        repaired = repair_once(interests, overlay, batch, kind.name, **options)
+        if not rules.is_empty and k == 1:
+            repaired = repair_in_fleet(repaired, overlay, batch, rules)
     connected = check_overlay(repaired.interests, repaired.overlay, k=k).holds
     violations = describe_violations(repaired.overlay, rules.restricted(repaired.interests.nodes))
     if arguments.apply:
@@ -92,8 +99,8 @@ def mend(arguments: argparse.Namespace) -> int:
         _print_facts(repaired, k, connected, arguments.out)
         for line in violations:
             say(f"not within the rules: {line}")
-        if violations:
-            say("a repair knows no rules: omen design --from keeps them")
+        if violations and k > 1:
+            say(f"repairs for k = {k} know no rules")
     return 0 if connected else 1
 
 

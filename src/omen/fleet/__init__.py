@@ -4,6 +4,7 @@ designing.py     the greedy designs under rules: caps, bans, required and kept l
 certificates.py  where rules leave a topic split: which ones are to blame, as a statement that anybody can check
 rerouting.py     where caps stop the greedy design short: links taken away, their topics led another way
 relaxing.py      what would be enough
+repairing.py     what a loss has split, linked again within the rules
 planning.py      from one overlay to another, link by link
 bridges.py       an overlay as bridges between Mosquitto brokers
 redesigning.py   a better overlay by few changes

@@ -82,7 +82,7 @@ def _relieved(interests: Interests, rules: FleetRules, overlay: Overlay) -> Iter
     above = rules.exceeding(overlay.degrees)
     most = rules.caps if above.size else np.minimum(rules.caps, overlay.degrees.max(initial=0) - 1)
     busy = above if above.size else np.flatnonzero(overlay.degrees == overlay.degrees.max(initial=0))
-    for reduced in one_less(interests, rules, overlay, busy):
+    for _, reduced in one_less(interests, rules, overlay, busy):
         yield np.maximum(most, reduced.degrees).astype(np.int32), reduced
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,12 @@ from omen.interests import Interests
 from omen.overlay import Overlay
 from omen.rules import NO_CAP, FleetRules
 
-MOST_TRIES = 400
+MOST_TRIES = 2000
+MOST_WORK = 4_000_000
+"""Nodes times tries: what larger fleets get less of."""
 MOST_NODES = 5000
+
+Link = tuple[int, int]
 
 
 def design_within(interests: Interests, rules: FleetRules, design: FleetDesign) -> Overlay:
@@ -39,32 +43,42 @@ def _reroute(interests: Interests, rules: FleetRules, design: FleetDesign, overl
     wider = design_fleet(interests, free, design, start=overlay)
     if split_topics(interests, wider):
         return None
-    left = MOST_TRIES
-    while rules.exceeding(wider.degrees).size:
-        for reduced in one_less(interests, rules, wider, rules.exceeding(wider.degrees)):
+    left = min(MOST_TRIES, MOST_WORK // max(interests.node_count, 1))
+    failed: set[Link] = set()
+    since = 0  # how many links went since all were tried
+    while (above := rules.exceeding(wider.degrees)).size:
+        for link, reduced in one_less(interests, rules, wider, above, failed):
             left -= 1
             limited = replace(rules, caps=np.maximum(rules.caps, reduced.degrees).astype(np.int32))
             linked = design_fleet(interests, limited, design, start=reduced)
             if not split_topics(interests, linked):
                 wider = linked
+                since += 1
                 break
+            failed.add(link)
             if left <= 0:
                 return None
         else:
-            return None
+            if not since:
+                return None
+            failed.clear()
+            since = 0
     return wider
 
 
-def one_less(interests: Interests, rules: FleetRules, overlay: Overlay, nodes: npt.NDArray[Any]) -> Iterator[Overlay]:
-    """The overlay without a link of these nodes: those that share fewest topics first, none that is held."""
+def one_less(
+    interests: Interests, rules: FleetRules, overlay: Overlay, nodes: npt.NDArray[Any], tried: Container[Link] = ()
+) -> Iterator[tuple[Link, Overlay]]:
+    """The overlay without a link of these nodes: those that share fewest topics first, none that is held or tried."""
     near = np.isin(overlay.u, nodes) | np.isin(overlay.v, nodes)
     held = links_of(rules.held)
-    pairs = [p for p in zip(overlay.u[near].tolist(), overlay.v[near].tolist(), strict=True) if p not in held]
-    shared = {(u, v): np.intersect1d(interests.topics_of(u), interests.topics_of(v)).size for u, v in pairs}
-    for u, v in sorted(pairs, key=lambda pair: (shared[pair], pair)):
-        yield without(overlay, u, v)
+    pairs = zip(overlay.u[near].tolist(), overlay.v[near].tolist(), strict=True)
+    free = [link for link in pairs if link not in held and link not in tried]
+    shared = {(u, v): np.intersect1d(interests.topics_of(u), interests.topics_of(v)).size for u, v in free}
+    for u, v in sorted(free, key=lambda pair: (shared[pair], pair)):
+        yield (u, v), without(overlay, u, v)
 
 
-def links_of(overlay: Overlay) -> set[tuple[int, int]]:
+def links_of(overlay: Overlay) -> set[Link]:
     """The links by codes."""
     return set(zip(overlay.u.tolist(), overlay.v.tolist(), strict=True))

@@ -117,11 +117,31 @@ def test_jobs_on_spark_refuse_rules(fleet, capsys, command):
     assert "has rules of a fleet, which Spark does not know" in capsys.readouterr().err
 
 
-def test_a_repair_says_where_it_is_not_within_the_rules(fleet, capsys):
+def test_a_repair_keeps_the_rules(fleet, capsys):
+    (fleet / "nodes.csv").write_text("node,max_links\na,1\nb,2\nc,3\nd,1\n")
+    (fleet / "o.csv").write_text("u,v\na,c\nb,c\nc,d\n")
+    told = run_json(capsys, "mend --leave c --workload", fleet, "--overlay", fleet / "o.csv")
+    assert (told["make"], told["violations"]) == ([["a", "b"], ["b", "d"]], [])
+    assert told["drop"] == [["a", "c"], ["b", "c"], ["c", "d"]]
+    (fleet / "links.csv").write_text("u,v,rule\na,b,forbid\n")
+    told = run_json(capsys, "mend --leave c --workload", fleet, "--overlay", fleet / "o.csv")
+    assert told["make"] == [["a", "d"], ["b", "d"]]
+    assert told["violations"] == ["node d has 2 links and may have 1"]
+
+
+def test_a_repair_exceeds_caps_by_as_little_as_will_do_and_says_so(fleet, capsys):
     (fleet / "nodes.csv").write_text("node,max_links\na,1\nb,1\nc,3\nd,1\n")
     (fleet / "o.csv").write_text("u,v\na,c\nb,c\nc,d\n")
     told = run_json(capsys, "mend --leave c --workload", fleet, "--overlay", fleet / "o.csv")
+    assert told["topic_connected"]
     assert len(told["violations"]) == 1
     assert "has 2 links and may have 1" in told["violations"][0]
     assert run("mend --leave c --workload", fleet, "--overlay", fleet / "o.csv") == 0
-    assert "a repair knows no rules: omen design --from keeps them" in capsys.readouterr().err
+    assert "not within the rules: node" in capsys.readouterr().err
+
+
+def test_a_repair_that_bans_make_impossible_ends(fleet, capsys):
+    (fleet / "links.csv").write_text("u,v,rule\na,b,forbid\na,d,forbid\n")
+    (fleet / "o.csv").write_text("u,v\na,c\nb,c\nc,d\n")
+    assert run("mend --leave c --workload", fleet, "--overlay", fleet / "o.csv") == 1
+    assert "topic-connected  no" in capsys.readouterr().out
