@@ -95,7 +95,10 @@ class Client:
             await asyncio.sleep(self._cluster.draw.uniform(0.1, 0.6))
 
     async def _connection(self) -> None:
-        node = self._cluster.draw.choice([one for one in self._cluster.nodes if one.process is not None])
+        living = [one for one in self._cluster.nodes if one.process is not None]
+        if not living:
+            raise ConnectionError("no node is there")
+        node = self._cluster.draw.choice(living)
         async with asyncio.timeout(5):
             reader, writer = await asyncio.open_connection("127.0.0.1", node.port)
         self._writer = writer
@@ -230,6 +233,8 @@ class Cluster:
         await self._wait_for_all()
         self.is_over = True
         for task in tasks:
+            if task.done():
+                task.result()  # a client that has ended would count as one that lacks nothing
             task.cancel()
         return self.verdict()
 
