@@ -189,7 +189,7 @@ class Keeper:
         now = time.time()
         for name, answer in zip(names, found, strict=True):
             for one in read_published(name, answer.records):
-                self._door.remember(one.message, one.stream, one.sequence, now)
+                self._door.remember(one.message, one.stream, one.sequence, now, one.at)
 
     async def _catch_up_on_windows(self, client_id: str) -> None:
         """What a session missed on its way here is in windows: this node, linked to the subscribers of its topics, gets

@@ -18,7 +18,15 @@ from omen.net.mqtt.codec import LONGEST_EXPIRY
 from omen.net.mqtt.deliveries import Deliveries
 from omen.net.mqtt.outputs import Carry, Client, DoorLimits, Forget, Publish, Save
 from omen.net.mqtt.session import ApplicationMessage, Owed, Session, Stream, Subscription, Taken
-from omen.net.mqtt.stored import Change, SessionHead, StoredSession, segment_key, write_head, write_segments
+from omen.net.mqtt.stored import (
+    Change,
+    SessionHead,
+    StoredSession,
+    complete_until,
+    segment_key,
+    write_head,
+    write_segments,
+)
 from omen.net.mqtt.topics import has_wildcard, matches
 
 KEPT_LONGER_S = 8 * 24 * 3600.0
@@ -33,12 +41,13 @@ RECENT_S, RECENT_BYTES = 25.0, 16 << 20
 
 
 class Recent(msgspec.Struct, frozen=True):
-    """A message that came lately, and where in its stream."""
+    """A message that came lately, and where in its stream. `published_at`: 0 where it is not known."""
 
     at: float
     message: ApplicationMessage
     stream: Stream
     sequence: int
+    published_at: float = 0.0
 
 
 class Keeping(Deliveries):
@@ -145,6 +154,7 @@ class Keeping(Deliveries):
             client.will_delay if client is not None else 0,
             tuple((number, taken.mark) for number, taken in session.received.items() if not taken.is_published),
             session.seen(now),
+            now,
         )
         return [write_head(head, life), *changes]
 
@@ -168,12 +178,14 @@ class Keeping(Deliveries):
 
     # Taking sessions over
 
-    def remember(self, message: ApplicationMessage, stream: Stream, sequence: int, now: float) -> None:
+    def remember(
+        self, message: ApplicationMessage, stream: Stream, sequence: int, now: float, published_at: float = 0.0
+    ) -> None:
         """Keep a message for sessions that come from another node in the next seconds."""
         if not self.owner or not message.qos:
             return
         recent = self._recent
-        recent.append(Recent(now, message, stream, sequence))
+        recent.append(Recent(now, message, stream, sequence, published_at))
         self._recent_bytes += message.size
         while recent and (recent[0].at < now - RECENT_S or self._recent_bytes > RECENT_BYTES):
             self._recent_bytes -= recent.popleft().message.size
@@ -199,6 +211,7 @@ class Keeping(Deliveries):
         if begin or any(has_wildcard(one.pattern) for one in head.subscriptions):
             self._out.append(Carry(0, begin, replay=True))
         session.catching_up_until = now + CATCH_UP_S
+        session.complete_until = complete_until(head)
         self.catch_up(session.client_id, self._recent, now)
         return session
 
@@ -219,6 +232,8 @@ class Keeping(Deliveries):
         message = recent.message
         mine = [one for one in subscriptions if matches(one.pattern, message.topic)]
         qos = min(message.qos, max((one.qos for one in mine), default=0))
+        if 0 < recent.published_at < session.complete_until:
+            return
         if not qos or session.has(recent.stream, recent.sequence) or not session.sees(message.mark, now):
             return
         session.note(recent.stream, recent.sequence, now)

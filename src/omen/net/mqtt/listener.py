@@ -280,7 +280,9 @@ class FrontDoor:
         if token and self.broker.config.mqtt_ack == "nodes" and self.keeper.lacks_copies(topic):
             self._to_hold.add(token)
             stream = self._own_stream(topic)
-            self.start(self.keeper.hold(Published(message, stream, sequence), lambda: self._on_stored(token)))
+            self.start(
+                self.keeper.hold(Published(message, stream, sequence, time.time()), lambda: self._on_stored(token))
+            )
         if token:
             self._unheld.setdefault(topic, deque()).append((sequence, token))
             if self._ack_loop is None or self._ack_loop.done():

@@ -123,7 +123,7 @@ class Session:
         self.positions: dict[Stream, tuple[int, float]] = {}
         self.written: dict[int, list[int]] = {}  # the numbers in each segment that is stored
         self.saved_at = 0.0
-        self.catching_up_until = 0.0
+        self.catching_up_until = self.complete_until = 0.0
         self._ahead: set[tuple[Stream, int]] = set()
         self._seen: dict[str, float] = {}
 

@@ -23,7 +23,8 @@ class SessionHead(msgspec.Struct, frozen=True):
 
     `inflight`: packet identifiers and numbers of messages, 0 where only the release is awaited. Messages below `first`
     are done, and those in `done`. `positions`: up to which sequence of a stream the session has everything. `pending`:
-    messages with QoS 2 that its node took, and may have published, by their marks; `seen`: marks that came lately.
+    messages with QoS 2 that its node took, and may have published, by their marks; `seen`: marks that came lately;
+    `saved_at`: when this was written, in seconds since 1970.
     """
 
     client_id: str
@@ -41,6 +42,7 @@ class SessionHead(msgspec.Struct, frozen=True):
     will_delay: int = 0
     pending: tuple[tuple[int, str], ...] = ()
     seen: tuple[str, ...] = ()
+    saved_at: float = 0.0
 
 
 class StoredSession(msgspec.Struct, frozen=True):
@@ -57,6 +59,7 @@ class Published(msgspec.Struct, frozen=True):
     message: ApplicationMessage
     stream: Stream
     sequence: int
+    at: float = 0.0
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -72,6 +75,19 @@ _segments: msgspec.msgpack.Decoder[list[tuple[int, Owed]]] = msgspec.msgpack.Dec
 
 
 _published: msgspec.msgpack.Decoder[Published] = msgspec.msgpack.Decoder(Published)
+
+
+ON_ITS_WAY_S = 10.0
+"""How long a message may take from its publisher to a session, and how far apart clocks may be."""
+
+
+def complete_until(head: SessionHead) -> float:
+    """What was published before this time has been in a session as it was stored, and may be done.
+
+    Messages are held for longer than they should be where nodes come and go, for each that takes them over counts their
+    time anew; without this, sessions would get them once more.
+    """
+    return max(0.0, head.saved_at - ON_ITS_WAY_S)
 
 
 def place_of_topic(topic: str) -> str:

@@ -236,3 +236,15 @@ def test_what_a_session_missed_comes_whatever_came_first() -> None:
     there.door.catch_up("me", [Recent(there.now, ApplicationMessage("a", b"late", qos=1), stream, 6)], there.now)
     there.settle()
     assert there.take(1) == [], "after that time a session takes what comes, no more"
+
+
+def test_a_message_that_others_hold_for_too_long_does_not_come_again() -> None:
+    """It was delivered, and done, long before its session was stored the last time."""
+    here = Stored()
+    here.connect(1, "me", session_expiry_interval=10)
+    here.subscribe(1, "a", qos=2)
+    there = here.crash()
+    stream = ("a", 7, 1)
+    for sequence, (payload, at) in enumerate([(b"done", here.now - 60), (b"missed", here.now + 1)], 1):
+        there.door.remember(ApplicationMessage("a", payload, qos=1), stream, sequence, there.now, at)
+    assert [payload for payload, *_ in payloads(there.come(1, "me"))] == [b"missed"]
