@@ -200,7 +200,7 @@ class Broker(ClusterMember, FormerNames):
         """What else the core has for the application."""
         match output:
             case events.Gap(topic, publisher, incarnation, first, last):
-                if topic in self.subscribed_keys:
+                if topic in self.subscribed_keys and self.names[topic] != self._requests.topic:
                     gap = Gap(self.names[topic], self._label(publisher), incarnation, first, last, WINDOW, publisher)
                     self.inbox.put_gap(gap)
                     self.log.warning(

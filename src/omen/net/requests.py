@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from omen.net.broker import Broker
 
 REPLIES = "$omen/replies/"
-REQUEST = "request"
-"""The header by which a reply names its request."""
+REQUEST, CORRELATION = "omen-request", "mqtt-correlation"
+"""The headers by which a reply names its request, of a node and of a client of MQTT."""
 
 
 class Requests:
@@ -57,7 +57,8 @@ class Requests:
 
 def fields_of_reply(message: Message, headers: Mapping[str, str] | None) -> tuple[str, Fields]:
     """Where a reply to this message goes, and what goes with it. InvalidInput: it wants none."""
-    topic, number = message.reply_to, message.headers.get(REQUEST)
+    topic = message.reply_to
     if not topic:
         raise InvalidInput(f"the message on {message.topic!r} wants no reply: it has no reply-to")
-    return topic, Fields(headers={**(headers or {}), **({} if number is None else {REQUEST: number})})
+    named = {name: value for name, value in message.headers.items() if name in (REQUEST, CORRELATION)}
+    return topic, Fields(headers={**(headers or {}), **named})

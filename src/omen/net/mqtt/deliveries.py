@@ -127,7 +127,7 @@ class Deliveries:
         plain: dict[int, bytes] = {}
         for client_id, subscriptions in chosen:
             session = self.sessions[client_id]
-            if stream is not None and session.positions and session.has(stream, sequence):
+            if stream is not None and (session.positions or session.ahead) and session.has(stream, sequence):
                 continue  # from a window, for a session that came from another node
             qos = min(message.qos, max(one.qos for one in subscriptions))
             retain = message.retain and any(one.retain_as_published for one in subscriptions)
@@ -146,7 +146,8 @@ class Deliveries:
     def _choose(self, pattern: str, message: ApplicationMessage, stream: Stream | None, sequence: int) -> str:
         """The client that a message of a shared subscription goes to; empty: it is at another node."""
         self._choices += 1
-        publication = f"{pattern}|{stream}|{sequence}" if stream is not None else f"{pattern}|{self._choices}"
+        place = message.mark or (f"{stream}|{sequence}" if stream is not None else str(self._choices))
+        publication = f"{pattern}|{place}"  # one that two nodes published goes to the same client
         found = self.groups.choose(pattern, publication)
         return found[1] if found is not None and found[0] == self.owner else ""
 

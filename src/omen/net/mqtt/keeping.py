@@ -155,6 +155,7 @@ class Keeping(Deliveries):
             tuple((number, taken.mark) for number, taken in session.received.items() if not taken.is_published),
             session.seen(now),
             now,
+            session.runs_ahead(),
         )
         return [write_head(head, life), *changes]
 
@@ -203,6 +204,7 @@ class Keeping(Deliveries):
         session.restore(stored.messages, head.inflight)
         session.written = {begin: list(numbers) for begin, numbers in stored.segments}
         session.positions = {stream: (sequence, now) for stream, sequence in head.positions}
+        session.restore_ahead(head.ahead)
         session.saved_at = now
         begin: tuple[str, ...] = ()
         for subscription in head.subscriptions:

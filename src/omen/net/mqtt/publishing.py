@@ -117,6 +117,9 @@ class Publishing(Keeping):
         def finish(there: Client | None, is_held: bool, now: float) -> None:
             if there is not None:
                 there.unacknowledged -= 1
+            elif is_twice_checked:
+                there = self._online.get(session.client_id)  # which sent it again: that was passed over
+                there = there if there is not None and there.session is session else None
             if is_twice_checked:
                 taken.is_published, taken.is_under_way = is_held, False
                 if not is_held:

@@ -16,6 +16,8 @@ REMEMBERED_S = 45.0
 AT_LEAST_ONCE, EXACTLY_ONCE = 1, 2
 SEEN_S, SEEN_AT_MOST = 30.0, 256
 """A client sends a message again as soon as it has found another node: marks are remembered so long, and so many."""
+RUNS_AT_MOST, RUN_AT_MOST = 256, 100_000
+"""Of messages that came while a session caught up, in what is stored of it; and messages in one run."""
 OVERHEAD = 100
 """What a queued message costs beside its payload and topic, in bytes."""
 
@@ -105,6 +107,7 @@ class Session:
     """Subscriptions, and messages with QoS 1 and 2 that are not acknowledged yet, in their order.
 
     `received`: identifiers of QoS 2 messages taken and not released. `dropped`: messages the queue had no room for.
+    `ahead`: what came while the session catches up, beyond its position in a stream.
     """
 
     def __init__(self, client_id: str, expiry: int, limits: SessionLimits) -> None:
@@ -124,7 +127,7 @@ class Session:
         self.written: dict[int, list[int]] = {}  # the numbers in each segment that is stored
         self.saved_at = 0.0
         self.catching_up_until = self.complete_until = 0.0
-        self._ahead: set[tuple[Stream, int]] = set()
+        self.ahead: set[tuple[Stream, int]] = set()
         self._seen: dict[str, float] = {}
 
     @property
@@ -224,22 +227,36 @@ class Session:
 
     def has(self, stream: Stream, sequence: int) -> bool:
         """Whether a message was here before, as before the session moved."""
-        return self.positions.get(stream, (0, 0.0))[0] >= sequence or (stream, sequence) in self._ahead
+        return self.positions.get(stream, (0, 0.0))[0] >= sequence or (stream, sequence) in self.ahead
 
     def note(self, stream: Stream, sequence: int, now: float) -> None:
         """A message of a stream is here. While the session catches up, earlier ones may follow."""
-        if now < self.catching_up_until:
-            self._ahead.add((stream, sequence))
+        position = self.positions.get(stream, (0, 0.0))[0]
+        if now < self.catching_up_until and (not position or sequence != position + 1):
+            self.ahead.add((stream, sequence))
             return
-        if self._ahead:
+        if self.ahead and now >= self.catching_up_until:
             self._pass_ahead(now)
-        self.positions[stream] = (max(sequence, self.positions.get(stream, (0, 0.0))[0]), now)
+            position = self.positions.get(stream, (0, 0.0))[0]
+        self.positions[stream] = (max(sequence, position), now)
 
     def _pass_ahead(self, now: float) -> None:
         """What came while the session caught up: nothing in front of it will follow."""
-        for stream, sequence in self._ahead:
+        for stream, sequence in self.ahead:
             self.positions[stream] = (max(sequence, self.positions.get(stream, (0, 0.0))[0]), now)
-        self._ahead.clear()
+        self.ahead.clear()
+
+    def runs_ahead(self) -> tuple[tuple[Stream, int, int], ...]:
+        """What came while the session catches up, first and last of each run: should it move once more before the end
+        of that, nothing of it comes again.
+        """
+        runs: list[tuple[Stream, int, int]] = []
+        for stream, sequence in sorted(self.ahead):
+            if runs and runs[-1][0] == stream and runs[-1][2] == sequence - 1:
+                runs[-1] = (stream, runs[-1][1], sequence)
+            else:
+                runs.append((stream, sequence, sequence))
+        return tuple(runs[-RUNS_AT_MOST:])
 
     def sees(self, mark: str, now: float) -> bool:
         """Whether a message with this mark is the first; it is remembered."""
@@ -252,9 +269,14 @@ class Session:
             del self._seen[next(iter(self._seen))]
         return True
 
+    def restore_ahead(self, runs: Iterable[tuple[Stream, int, int]]) -> None:
+        """What the session had beyond its positions when it was stored."""
+        for stream, first, last in runs:
+            self.ahead.update((stream, sequence) for sequence in range(first, last + 1)[:RUN_AT_MOST])
+
     def told_positions(self, now: float) -> tuple[tuple[Stream, int], ...]:
         """How far the session is in each stream of which something came lately."""
-        if self._ahead and now >= self.catching_up_until:
+        if self.ahead and now >= self.catching_up_until:
             self._pass_ahead(now)
         self.positions = {stream: at for stream, at in self.positions.items() if now - at[1] < REMEMBERED_S}
         return tuple((stream, sequence) for stream, (sequence, _) in self.positions.items())

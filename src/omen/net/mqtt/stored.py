@@ -24,7 +24,7 @@ class SessionHead(msgspec.Struct, frozen=True):
     `inflight`: packet identifiers and numbers of messages, 0 where only the release is awaited. Messages below `first`
     are done, and those in `done`. `positions`: up to which sequence of a stream the session has everything. `pending`:
     messages with QoS 2 that its node took, and may have published, by their marks; `seen`: marks that came lately;
-    `saved_at`: when this was written, in seconds since 1970.
+    `saved_at`: when this was written, in seconds since 1970; `ahead`: runs of messages beyond its positions.
     """
 
     client_id: str
@@ -43,6 +43,7 @@ class SessionHead(msgspec.Struct, frozen=True):
     pending: tuple[tuple[int, str], ...] = ()
     seen: tuple[str, ...] = ()
     saved_at: float = 0.0
+    ahead: tuple[tuple[Stream, int, int], ...] = ()
 
 
 class StoredSession(msgspec.Struct, frozen=True):

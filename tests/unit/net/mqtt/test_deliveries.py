@@ -170,3 +170,13 @@ def test_a_shared_subscription_with_no_local_is_a_protocol_error() -> None:
     world = Harness()
     world.connect(1)
     assert world.subscribe(1, "$share/g/a", no_local=True)[-1].reason_code == DisconnectReasonCode.PROTOCOL_ERROR
+
+
+def test_of_a_shared_subscription_one_member_gets_what_two_nodes_published() -> None:
+    world = shared()
+    for number in range(20):
+        message = ApplicationMessage("a/b", b"%d" % number, qos=2, mark=f"door/{number}")
+        for publisher in (1, 2):
+            world.door.deliver(message, world.now, ("a/b", publisher, 1), number + 1)
+    world.settle()
+    assert sum(len(payloads(packets)) for packets in world.got.values()) == 20

@@ -6,6 +6,8 @@ from mqtt5 import (
     DisconnectPacket,
     DisconnectReasonCode,
     PubAckPacket,
+    PubCompPacket,
+    PublishPacket,
     PubRecPacket,
     PubRelPacket,
     QoS,
@@ -248,3 +250,59 @@ def test_a_message_that_others_hold_for_too_long_does_not_come_again() -> None:
     for sequence, (payload, at) in enumerate([(b"done", here.now - 60), (b"missed", here.now + 1)], 1):
         there.door.remember(ApplicationMessage("a", payload, qos=1), stream, sequence, there.now, at)
     assert [payload for payload, *_ in payloads(there.come(1, "me"))] == [b"missed"]
+
+
+STREAM = ("a", 7, 1)
+
+
+def once(number: int) -> ApplicationMessage:
+    """A message with QoS 2 of a publisher whose session is not stored: it has no mark."""
+    return ApplicationMessage("a", b"%d" % number, qos=2)
+
+
+def receive_all(world: Stored, number: int) -> list[bytes]:
+    """What a client got, which it receives and completes."""
+    packets = world.take(number)
+    for packet in packets:
+        if isinstance(packet, PublishPacket):
+            world.send(number, PubRecPacket(packet.packet_id or 0))
+            world.send(number, PubCompPacket(packet.packet_id or 0))
+    world.take(number)
+    return [payload for payload, *_ in payloads(packets)]
+
+
+def reader() -> Stored:
+    here = Stored()
+    here.connect(1, "me", session_expiry_interval=10)
+    here.subscribe(1, "a", qos=2)
+    return here
+
+
+def test_what_a_session_found_in_a_window_does_not_come_again_where_it_had_nothing_before() -> None:
+    there = reader().crash()
+    there.come(1, "me")
+    there.door.catch_up("me", [Recent(there.now, once(1), STREAM, 1)], there.now)
+    there.door.deliver(once(1), there.now, STREAM, 1)
+    there.settle()
+    assert receive_all(there, 1) == [b"1"]
+
+
+def test_what_a_session_had_while_it_caught_up_does_not_come_again_where_it_moves_once_more() -> None:
+    here = reader()
+    for number in (1, 2):
+        here.door.deliver(once(number), here.now, STREAM, number)
+    here.settle()
+    assert receive_all(here, 1) == [b"1", b"2"]
+    here.write(here.door.release("me", here.now) or [])
+    there = here.crash()
+    there.come(1, "me")
+    for number in (3, 6, 7):
+        there.door.deliver(once(number), there.now, STREAM, number)
+    there.settle()
+    assert receive_all(there, 1) == [b"3", b"6", b"7"]
+    there.write(there.door.release("me", there.now) or [])
+    third = there.crash()
+    for number in range(1, 9):
+        third.door.remember(once(number), STREAM, number, third.now)
+    owed = third.come(1, "me")
+    assert [payload for payload, *_ in payloads(owed)] == [b"4", b"5", b"8"]

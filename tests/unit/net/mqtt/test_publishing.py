@@ -47,6 +47,20 @@ def test_qos_2_is_published_once_however_often_it_is_sent() -> None:
     assert len(world.published) == 2
 
 
+def test_qos_2_that_is_sent_again_on_another_connection_is_acknowledged_there() -> None:
+    world = Harness()
+    world.grants = False
+    world.connect(1, "me", session_expiry_interval=60)
+    world.publish(1, "a", qos=2, packet_id=7)
+    world.door.lost(1, world.now)
+    world.connect(2, "me", clean_start=False, session_expiry_interval=60)
+    assert world.publish(2, "a", qos=2, packet_id=7, duplicate=True) == []
+    world.door.acknowledged(world.tokens[0], True, world.now)
+    world.settle()
+    assert [type(packet) for packet in world.take(2)] == [PubRecPacket]
+    assert len(world.published) == 1
+
+
 def test_properties_go_through() -> None:
     world = Harness()
     world.connect(1)
