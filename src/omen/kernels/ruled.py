@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
 from omen.kernels.greedy_components import Components, Places, Whole, borrowing, components_of, first_after, link
-from omen.kernels.greedy_rows import UNLIMITED
+from omen.kernels.greedy_rows import SATURATED, UNLIMITED
 from omen.kernels.greedy_search import _search_candidates
 from omen.kernels.greedy_small import grown
 from omen.kernels.ruled_rows import (
@@ -51,10 +51,15 @@ def _search_group(
 
 @borrowing
 def _search_apart(components: Components, groups: Groups, g: Whole, u: Whole, limit: Whole) -> np.int64:
-    """The lowest v of the group below the degree limit that is apart from u in any topic."""
+    """The lowest v of the group below the degree limit that is apart from u in any topic.
+
+    Where there is none whatever its degree, the row is done with: it need not be searched for every rise of the limit.
+    """
     members, labels, topic_offsets = components.members, components.label, components.topic_offsets
-    none = np.uint32(groups.common.degrees.size)
+    degrees, by_zone = groups.common.degrees, groups.by_zone[groups.rules.zones[u]]
+    none = np.uint32(degrees.size)
     best = none
+    any_apart = False
     for i in range(components.node_offsets[u], components.node_offsets[u + 1]):
         t = components.node_topics[i]
         mine = components.own[i]
@@ -62,24 +67,35 @@ def _search_apart(components: Components, groups: Groups, g: Whole, u: Whole, li
             outside = components.rest[topic_offsets[t] : topic_offsets[t] + components.rest_count[t]]
             for k in range(first_after(outside, components.place[i]), outside.size):
                 q = np.uint32(outside[k])
-                if members[q] >= best:
+                v = members[q]
+                if v >= best:
                     break
-                if labels[q] != mine and _is_candidate(groups, g, u, members[q], limit):
-                    best = members[q]
-                    break
+                if labels[q] != mine and _is_candidate(groups, by_zone, g, u, v):
+                    any_apart = True
+                    if degrees[v] < limit:
+                        best = v
+                        break
         else:
             for place in range(components.place[i] + 1, topic_offsets[t + np.uint32(1)]):
-                if members[place] >= best:
+                v = members[place]
+                if v >= best:
                     break
-                if labels[place] != mine and _is_candidate(groups, g, u, members[place], limit):
-                    best = members[place]
-                    break
+                if labels[place] != mine and _is_candidate(groups, by_zone, g, u, v):
+                    any_apart = True
+                    if degrees[v] < limit:
+                        best = v
+                        break
+    if not any_apart:
+        groups.bound[g, u] = 0
+        groups.friendly_bound[g, u] = 0
     return np.int64(-1) if best == none else np.int64(best)
 
 
 @borrowing
-def _is_candidate(groups: Groups, g: Whole, u: Whole, v: Whole, limit: Whole) -> bool:
-    return bool(groups.common.degrees[v] < limit and group_of_pair(groups.rules, np.int64(u), np.int64(v)) == g)
+def _is_candidate(groups: Groups, by_zone: npt.NDArray[np.int8], g: Whole, u: Whole, v: Whole) -> bool:
+    if (by_zone[v] != g and not groups.any_own) or groups.common.degrees[v] == SATURATED:
+        return False
+    return bool(group_of_pair(groups.rules, np.int64(u), np.int64(v)) == g)
 
 
 @borrowing

@@ -50,6 +50,7 @@ class Groups(NamedTuple):
     threshold: Tables
     tied_to: Tables
     by_zone: npt.NDArray[np.int8]  # the group that each node has by its zone, for each zone
+    any_own: bool  # whether a pair has a group of its own that is not BARRED
     special: Places  # scratch, by node, _BY_ZONE between uses
     picked: Places  # scratch: the nodes touched that are in a group
     highest: Places  # scratch: the highest count of each group
@@ -78,6 +79,9 @@ def groups_of(
     for zone in range(by_zone.shape[0]):
         for v in range(nodes):
             by_zone[zone, v] = rules.zone_groups[zone, rules.zones[v]]
+    any_own = False
+    for k in range(rules.groups.size):
+        any_own = any_own or rules.groups[k] >= 0
     blocks = rows.block_bound.size
     shape = (count, nodes)
     groups = Groups(
@@ -96,6 +100,7 @@ def groups_of(
         np.zeros(shape, np.int32),
         np.zeros(shape, np.int32),
         by_zone,
+        any_own,
         np.full(nodes, _BY_ZONE, np.int32),
         np.empty(nodes + 1, np.int32),
         np.empty(count, np.int32),
