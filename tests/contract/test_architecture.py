@@ -57,3 +57,12 @@ def test_the_rooms_are_those_of_the_package() -> None:
     told = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
     rooms = {path.name for path in (ROOT / "src" / "omen").iterdir() if (path / "__init__.py").exists()}
     assert told >= rooms
+
+
+def test_the_rooms_are_in_the_picture_of_the_house() -> None:
+    picture = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    drawn = set(re.findall(r'<text class="[nt]".*?>(\w+)<', picture))
+    package = ROOT / "src" / "omen"
+    nouns = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    rooms = {path.name for path in package.iterdir() if (path / "__init__.py").exists()}
+    assert (rooms | nouns) - drawn == set()
