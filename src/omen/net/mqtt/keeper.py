@@ -23,6 +23,7 @@ from omen.net.inbox import Gap, Message
 from omen.net.mqtt import records
 from omen.net.mqtt.keeping import Recent
 from omen.net.mqtt.outputs import Claim, Forget, Retained
+from omen.net.mqtt.session import Stream
 from omen.net.mqtt.stored import (
     HEAD,
     RETAINED,
@@ -201,7 +202,10 @@ class Keeper:
             if session is None:
                 return
             for topic in self._topics_of(session.subscriptions):
-                self._door.catch_up(client_id, [_recent_of(one, now) for one in self._broker.kept(topic)], now)
+                kept = self._broker.kept(topic)
+                missed = [one for one in kept if not session.has(_stream_of(one), one.sequence)]
+                self._door.catch_up(client_id, [_recent_of(one, now) for one in missed], now)
+                await asyncio.sleep(0)  # windows may be long, and sessions many: others have their turn
             self._front.act()
 
     def _topics_of(self, patterns: Iterable[str]) -> list[str]:
@@ -372,4 +376,8 @@ class Keeper:
 
 
 def _recent_of(item: Message, now: float) -> Recent:
-    return Recent(now, records.message_from(item, ""), (item.topic, item.node, item.incarnation), item.sequence)
+    return Recent(now, records.message_from(item, ""), _stream_of(item), item.sequence)
+
+
+def _stream_of(item: Message) -> Stream:
+    return item.topic, item.node, item.incarnation
