@@ -17,7 +17,7 @@ from mkdocstrings import Inventory
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "api"
-PACKAGES = ("omen", "omen.design", "omen.quality", "omen.tables", "omen.workloads")
+PACKAGES = ("omen", "omen.design", "omen.fleet", "omen.quality", "omen.tables", "omen.workloads")
 """What users import from."""
 
 

@@ -89,6 +89,7 @@ class TopicsShort:
 
 
 Certificate = HeldAboveCap | BannedApart | NodeShort | TopicsShort
+"""A statement from which it follows that rules leave a topic split."""
 
 
 def find_certificates(interests: Interests, rules: FleetRules, split: Sequence[int]) -> list[Certificate]:
