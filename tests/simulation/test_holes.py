@@ -96,6 +96,13 @@ def test_a_walk_over_lossy_links_is_led_to_its_end(seed: int) -> None:
     assert outcome.settled
 
 
+def test_a_planned_link_whose_end_was_lost_is_left_out_of_the_check() -> None:
+    """World 7000852."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "planned-link-whose-end-was-lost.toml"), 7000852)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_node_that_stood_still_rejoins_if_a_newcomer_was_linked_without_it(seed: int) -> None:
     """World 2002036."""

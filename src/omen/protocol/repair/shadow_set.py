@@ -302,7 +302,8 @@ class Repair(msgspec.Struct):
         nodes = sorted(node for node in self.members if node in self.answers)
         mine = {node: int.from_bytes(self.answers[node].mine, "little") for node in nodes}
         former = {node: mine[node] for node in nodes if node in self.former}
-        fresh = {_pair(*pair): mine[pair[0]] & mine[pair[1]] for pair in self.planned}
+        # One end of a planned link may be lost by now, and another take its place.
+        fresh = {_pair(*pair): mine[pair[0]] & mine[pair[1]] for pair in self.planned if mine.keys() >= set(pair)}
         counted: dict[Pair, int] = {}
         for node, other, shared in self._counted_links(nodes, halo):
             if shared:
