@@ -108,7 +108,14 @@ class Repair(msgspec.Struct):
         return event.node in self.losses and self.losses[event.node].event == event
 
     def add_loss(self, loss: Loss) -> None:
-        """A linked loss becomes part of this event: its former neighbours and topics come in."""
+        """A linked loss becomes part of this event: its former neighbours and topics come in.
+
+        A node that gives topics up is not asked. Where it was a neighbour of the lost one in topics that it keeps, the
+        loss is not this repair's to claim: its own repair asks it.
+        """
+        own = self.losses.get(self.event.node)
+        if self.event.kind == EventKind.DROP and self.event.node in loss.neighbours and own is not None:
+            loss.known = loss.known and own.topics >= loss.topics
         present = self.losses.setdefault(loss.event.node, loss)
         present.topics |= loss.topics
         present.neighbours.update(loss.neighbours)
