@@ -103,6 +103,14 @@ def test_a_planned_link_whose_end_was_lost_is_left_out_of_the_check() -> None:
     assert outcome.settled
 
 
+@pytest.mark.parametrize("seed", [7006316, 0, 1, 2])
+def test_a_loss_is_not_claimed_without_a_neighbour_that_gives_another_topic_up(seed: int) -> None:
+    """Worlds 7001103 and 7006316."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "gives-up-beside-one-that-stands-still.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_node_that_stood_still_rejoins_if_a_newcomer_was_linked_without_it(seed: int) -> None:
     """World 2002036."""

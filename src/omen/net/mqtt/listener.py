@@ -158,7 +158,8 @@ class FrontDoor:
         """What came over the overlay; the end of it never comes."""
         if isinstance(item, Gap):
             self.broker.log.warning("mqtt_gap", topic=item.topic, first=item.first, last=item.last)
-            self.start(self.keeper.recover(item))
+            if not item.topic.startswith(OWN):
+                self.start(self.keeper.recover(item))
             return False
         if item.topic.startswith(OWN):
             self._hear(item)

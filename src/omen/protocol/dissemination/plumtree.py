@@ -307,7 +307,14 @@ class Dissemination:
     def peek(self, topic: Topic, now: Time) -> tuple[StreamKey, int, bool]:
         """What would be published on a topic now: of which stream, with which number, whether it opens a run."""
         me = self._me
-        return stream_key(topic, me.id, me.incarnation), *self._numbers.peek(topic, me.incarnation, now)
+        key = stream_key(topic, me.id, me.incarnation)
+        sequence, opening = self._numbers.peek(topic, me.incarnation, now)
+        return key, sequence, opening and not self._is_held_back(key)
+
+    def _is_held_back(self, key: StreamKey) -> bool:
+        """Whether something of a stream waits for a link: what comes next belongs to the same run."""
+        stream = self._streams.get(key)
+        return stream is not None and stream.carried.is_held_back and bool(stream.recent)
 
     def keeps(self, key: StreamKey, sequence: int) -> bool:
         """Whether this publication has come before and is still kept: another with its number is not looked at."""
@@ -320,6 +327,7 @@ class Dissemination:
         carried = self._windows.topics[topic]
         key = stream_key(topic, self._me.id, self._me.incarnation)
         sequence, opening = self._numbers.take(topic, self._me.incarnation, now)
+        opening = opening and not self._is_held_back(key)
         stream = self._streams.get(key)
         if stream is None:
             stream = self._windows.open_stream(carried, key, sequence - 1, sequence, now)

@@ -488,6 +488,8 @@ class Windows:
                 self.past.note_stream(stream)
         lagging = min(oldest, now - LAGGING)
         for stream in list(self.streams.values()):
+            if stream.carried.is_held_back and stream.recent:
+                continue
             if max(stream.heard, stream.noted_at) <= (lagging if stream.is_dirty else oldest) and not stream.holes:
                 del self.streams[stream.key], stream.carried.streams[stream.key]
                 self.backfilling.pop(stream, None)

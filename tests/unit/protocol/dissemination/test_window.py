@@ -529,15 +529,19 @@ def test_many_streams_are_compared_in_few_messages() -> None:
     assert nodes.sent[Announce] - before[Announce] <= 8
 
 
-def test_what_a_node_publishes_before_it_is_linked_is_kept_until_it_is() -> None:
+@pytest.mark.parametrize("seconds", [45, 70, 300])
+def test_what_a_node_publishes_before_it_is_linked_is_kept_until_it_is(seconds: int) -> None:
+    """However long that takes, and also if it goes on publishing."""
     nodes = Neighbourhood([(1, 2)])
     nodes.waiting.add(3)
     nodes.add(3)
     publish_many(nodes, 3, 5)
-    nodes.run(45 * SECOND)
+    nodes.run(seconds * SECOND)
+    publish_many(nodes, 3, 2)
+    nodes.run(seconds * SECOND)
     nodes.waiting.clear()
     nodes.link(2, 3)
     nodes.run(5 * SECOND)
-    assert nodes.sequences(1, 3) == nodes.sequences(2, 3) == [1, 2, 3, 4, 5]
+    assert nodes.sequences(1, 3) == nodes.sequences(2, 3) == [1, 2, 3, 4, 5, 6, 7]
     nodes.run(45 * SECOND)
     assert kept(nodes, 3) == 0, "then it ages as everything does"
