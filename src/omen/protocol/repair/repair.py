@@ -101,12 +101,21 @@ class Repairer:
         repair = self.repair = Repair(event, centre, pending.loss.topics - pending.linked)
         repair.agreed_by_both = self._config.remedies.links_agreed_by_both
         if centre is None:
-            repair.add_loss(pending.loss)
+            repair.add_loss(self._with_oneself(pending.loss))
             self._enter(WAITING, repair)
             return self._wait_until_ready(repair)
         else:
             self._choose_members(repair, centre.id)
             return self._ask(repair)
+
+    def _with_oneself(self, loss: Loss) -> Loss:
+        """This node may be a former neighbour too, and its own report under way to another coordinator."""
+        me, event = self._peer_table.me, loss.event
+        lost = (event.node, event.incarnation)
+        if event.kind == EventKind.LEAVE and any((ref.id, ref.incarnation) == lost for ref in me.neighbours):
+            loss.neighbours[me.digest.ref.id] = me.digest.ref
+            loss.topics |= self._peer_table.topics_of(event.node).intersection(me.topics)
+        return loss
 
     def _choose_members(self, repair: Repair, newcomer: NodeId) -> bool:
         """The nodes a newcomer may be linked to, without those that failed; whether there are others than before."""
@@ -420,7 +429,7 @@ class Repairer:
         pending = self._event_queue.pending.get(linked)
         if self._ring.is_coordinator(node) or (pending is not None and pending.inquirers):
             repair.inquiries.discard(node)
-            repair.add_loss(self._event_queue.recall(linked, self._peer_table.known.get(node)))
+            repair.add_loss(self._with_oneself(self._event_queue.recall(linked, self._peer_table.known.get(node))))
             return True
         repair.inquiries.add(node)
         self._ring_lookup.find(node, LinkedLossLookup(repair.event, linked), self._ring.members.values())
@@ -454,7 +463,7 @@ class Repairer:
             return LeftToAnother(message.event)
         neighbours = {ref.id: ref for ref in message.neighbours}
         known = message.known or bool(neighbours)  # the node asked may have heard of the loss by the question alone
-        repair.add_loss(Loss(message.lost, set(message.topics), neighbours, known=known))
+        repair.add_loss(self._with_oneself(Loss(message.lost, set(message.topics), neighbours, known=known)))
         return self._ask(repair)
 
     def _try_again(self, repair: Repair) -> Outcome | None:
