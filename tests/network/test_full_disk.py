@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +17,7 @@ import pytest
 from omen.net.broker import Broker
 from omen.net.observe.logs import LOGGER, write_log
 
-from .brokers import config, go, take, until
+from .brokers import PATIENCE_S, config, go, take, until
 
 FULL = "/dev/full"  # every write to it fails as on a full disk
 
@@ -70,3 +74,23 @@ def test_a_recording_that_cannot_begin_does_not_stop_a_node(tmp_path: Path, capl
         go(test())
     (line,) = [record for record in caplog.records if record.msg == "recording_ended"]
     assert line.exc_info is None, "a file that cannot be written is no bug"
+
+
+@pytest.mark.skipif(not Path(FULL).exists(), reason=f"there is no {FULL} here")
+def test_a_node_whose_addresses_cannot_be_printed_goes_on(tmp_path: Path) -> None:
+    settings = tmp_path / "node.toml"
+    settings.write_text('name = "ann"\nlisten = "127.0.0.1:0"\n')
+    command = [sys.executable, "-m", "omen.cli", "node", "--config", str(settings)]
+    with Path(FULL).open("wb") as full, (tmp_path / "log").open("wb") as log:
+        node = subprocess.Popen(command, stdout=full, stderr=log)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while "addresses_not_printed" not in (tmp_path / "log").read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.2)
+        assert node.poll() is None, (tmp_path / "log").read_text()
+        node.send_signal(signal.SIGTERM)
+        assert node.wait(PATIENCE_S) == 0, (tmp_path / "log").read_text()
+    finally:
+        node.kill()
+        node.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import io
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -173,13 +174,11 @@ def run_node(arguments: argparse.Namespace) -> int:
         config = replace(config, mqtt=address)
 
     def when_up(broker: Broker) -> None:
-        facts = {"name": broker.name, "address": broker.address, "http": broker.http_address}
-        mqtt = broker.mqtt_addresses
-        if arguments.json:
-            print_json({**facts, "mqtt": mqtt} if mqtt else facts)
-        else:
-            print_facts([(name, value or None) for name, value in {**facts, "mqtt": ", ".join(mqtt)}.items()])
-        sys.stdout.flush()
+        try:
+            _tell_addresses(broker, arguments.json)
+        except (OSError, ValueError, AttributeError) as error:  # a full disk, a closed pipe, no output at all
+            broker.log.warning("addresses_not_printed", cause=str(error))
+            sys.stdout = io.StringIO()  # what is left in the former would fail again at the end
 
     try:
         run_node(config, when_up, settings=settings)
@@ -187,6 +186,16 @@ def run_node(arguments: argparse.Namespace) -> int:
         say(str(error))
         return 1
     return 0
+
+
+def _tell_addresses(broker: Broker, as_json: bool) -> None:
+    facts = {"name": broker.name, "address": broker.address, "http": broker.http_address}
+    mqtt = broker.mqtt_addresses
+    if as_json:
+        print_json({**facts, "mqtt": mqtt} if mqtt else facts)
+    else:
+        print_facts([(name, value or None) for name, value in {**facts, "mqtt": ", ".join(mqtt)}.items()])
+    sys.stdout.flush()
 
 
 def _replay(arguments: argparse.Namespace) -> int:
