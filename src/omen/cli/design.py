@@ -153,9 +153,12 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
         "avg_degree": found.avg_degree,
         "max_degree": found.max_degree,
         "topic_connected": found.topic_connected,
+        "per_topic_mesh_links": found.mesh_links,
         "k_promised": algorithm.promise(options),
         "design_s": seconds,
         "rounds": told,
+        "fleet": None,
+        "from": None,
         "out": arguments.out,
     }
 

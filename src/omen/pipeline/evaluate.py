@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 EXACT_UP_TO = 10_000
 """Subscribers up to which a diameter is exact; above, it is bounded by three searches."""
 
+MESH_DEGREE = 6
+"""As `quality.per_topic_mesh_links` has it."""
 LISTED_TOPICS = 10_000
 """Failing topics brought to the driver; all are counted, and all stand in the table of topics."""
 
@@ -59,6 +61,7 @@ class Evaluation:
     mean_diameter: tuple[float, float] | None = None
     max_diameter: tuple[int, int] | None = None
     bounded_topics: int = 0  # whose diameter was bounded, not measured
+    mesh_links: int = 0  # that a mesh of MESH_DEGREE for each topic would have
 
     @property
     def verdict(self) -> Check:
@@ -77,6 +80,7 @@ class Evaluation:
             "avg_degree": self.avg_degree,
             "max_degree": self.max_degree,
             "degree_histogram": self.degree_histogram,
+            "per_topic_mesh_links": self.mesh_links,
             "broken_topics": self.failing_topics,
             "broken": [asdict(topic) for topic in self.failing],
         }
@@ -142,6 +146,9 @@ def topics_schema(topic_type: DataType, diameters: bool) -> StructType:
     return StructType(fields)
 
 
+MESH_LINKS = f"least(bigint(subscribers) * (subscribers - 1) div 2, ({MESH_DEGREE} * bigint(subscribers) + 1) div 2)"
+
+
 def summarise(topics: DataFrame, degrees: DataFrame, k: int = 1) -> Evaluation:
     """The totals. Tables that took long to make are best written or cached first: both are read twice."""
     required = F.least(F.lit(k), F.greatest(F.col("subscribers") - 1, F.lit(0)))
@@ -151,6 +158,7 @@ def summarise(topics: DataFrame, degrees: DataFrame, k: int = 1) -> Evaluation:
         F.coalesce(F.sum("subscribers"), F.lit(0)).alias("subscriptions"),
         F.count_if(failing).alias("failing_topics"),
         F.count_if(F.col("components") > 1).alias("split"),
+        F.coalesce(F.sum(F.expr(MESH_LINKS)), F.lit(0)).alias("mesh_links"),
     ]
     if "diameter_low" in topics.columns:
         wanted += _diameter_totals()
@@ -173,6 +181,7 @@ def summarise(topics: DataFrame, degrees: DataFrame, k: int = 1) -> Evaluation:
         max_degree=int(counts[:, 0].max(initial=0)),
         degree_histogram=tuple((int(degree), int(count)) for degree, count in histogram),
         failing_topics=totals.failing_topics,
+        mesh_links=int(totals.mesh_links),
         failing=tuple(FailingTopic(*row) for row in listed),
         **(_read_diameters(totals) if "low" in totals else {}),
     )

@@ -26,6 +26,9 @@ def test_a_timed_design_is_the_design_and_its_summary_tells_what_it_is_worth() -
         "avg_degree": 4 / 3,
         "max_degree": 2,
         "topic_connected": True,
+        "per_topic_mesh_links": 2,
         "k_promised": 1,
         "rounds": None,
+        "fleet": None,
+        "from": None,
     }
