@@ -81,6 +81,14 @@ def test_a_newcomer_is_linked_to_a_node_that_was_silent_for_a_moment(seed: int) 
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_a_join_that_was_put_off_keeps_its_pause_however_often_it_is_asked_for(seed: int) -> None:
+    """World 7013935."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "asks-again-while-put-off.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_a_leaving_that_was_lost_leaves_no_link_that_one_end_has(seed: int) -> None:
     """World 900886."""
     outcome = run_scenario(read_scenario(SCENARIOS / "leaving-that-was-lost.toml"), seed)

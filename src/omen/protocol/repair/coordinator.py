@@ -182,7 +182,8 @@ class Coordinator:
             if repair is not None and repair.event != event and repair.is_about(event):
                 self._conclude(self._repairer.take_in(pending.loss))
                 return
-        self._enqueue(event)
+        if not (pending.put_off and self.event_queue.standby.get(event) == self._peer_table.id):
+            self._enqueue(event)  # what was put off for a silent node keeps its pause, however often it is asked for
 
     def on_report(self, _: NodeId, message: LossReport) -> None:
         """A former neighbour reports a loss: pass the report on, or take it in."""
