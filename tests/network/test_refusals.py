@@ -20,6 +20,8 @@ from omen.net.broker import Broker
 from omen.net.local.forking import fork_node
 from omen.net.names import split_address
 from omen.net.security.hello import Hello
+from omen.protocol.events import Send
+from omen.protocol.messages.overlay import Heartbeat
 
 ENOUGH_S = 0.6  # two attempts and their refusals take 0.1 s
 BACKLOG = 256
@@ -66,6 +68,22 @@ def test_a_killed_process_is_declared_failed_before_a_heartbeat_is_missed(tmp_pa
             async with asyncio.timeout(ann.config.protocol.heartbeat_period / 1e6):
                 await until(lambda: place not in ann.status().links)
             assert refused(ann) == 1
+
+    go(run())
+
+
+def test_a_message_to_where_nobody_listens_is_told_to_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        unreached: list[int] = []
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            port = closed.getsockname()[1]
+        async with Broker(config("ann", "tea")) as ann:
+            assert ann.driver is not None
+            monkeypatch.setattr(ann.driver, "on_peer_unreached", unreached.append)
+            ann.driver.obey([Send(99, f"127.0.0.1:{port}", Heartbeat(1))])
+            await until(lambda: unreached)
+            assert unreached == [99]
+            assert 99 not in ann.driver.peers.table
 
     go(run())
 

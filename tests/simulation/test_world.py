@@ -16,6 +16,7 @@ from omen.protocol.events import (
     Output,
     PeerLost,
     PeerRefused,
+    PeerUnreached,
     Received,
     Send,
     SetTimer,
@@ -236,6 +237,22 @@ def test_who_was_connected_to_a_process_that_ended_is_refused_twice_unless_its_h
         return watcher.heard
 
     assert heard(0.0) == [(1_500, LinkBroken(2)), (1_500, PeerRefused(2)), (1_500 + REFUSAL_GAP, PeerRefused(2))]
+    assert not heard(1.0)
+
+
+def test_a_message_to_a_process_that_ended_finds_nobody_there_unless_its_host_is_down() -> None:
+    def heard(silent: float) -> list[tuple[int, Input]]:
+        network = Network(detection=None, refusal=constant(500), silent_crashes=silent)
+        asking = Recorder(SetTimer(Named("x"), 2_000), on_timer=[say(2), say(2)])  # both wait for one connection
+        world = World(0, network)
+        world.add(1, asking)
+        world.add(2, Recorder())
+        world.run_until(1_000)
+        world.crash(2)
+        world.run_until(1_000_000)
+        return asking.heard[1:]
+
+    assert heard(0.0) == [(2_500, PeerUnreached(2))]
     assert not heard(1.0)
 
 

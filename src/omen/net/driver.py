@@ -59,6 +59,7 @@ from omen.protocol.events import (
     PeerOffended,
     PeerRefused,
     PeerSuspected,
+    PeerUnreached,
     Publish,
     Received,
     RecordDropped,
@@ -391,6 +392,10 @@ class Driver:
     def on_peer_refused(self, node: NodeId, later: int | None) -> None:
         """Nobody listens any more where a peer did, or a later incarnation answers there."""
         self._feed_safely(PeerRefused(node, later))
+
+    def on_peer_unreached(self, node: NodeId) -> None:
+        """Nobody listens where a peer was said to that this node keeps no connection to."""
+        self._feed_safely(PeerUnreached(node))
 
     def on_name_met(self, other: Hello) -> None:
         """Another process of this node's name has answered or called."""

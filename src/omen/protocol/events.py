@@ -56,6 +56,12 @@ class PeerRefused(msgspec.Struct, frozen=True):
     later: int | None = None
 
 
+class PeerUnreached(msgspec.Struct, frozen=True):
+    """A message to a peer that no connection is kept to is dropped: nobody listens where the peer is said to."""
+
+    peer: NodeId
+
+
 class Offence(StrEnum):
     """A rule that a peer has broken, which no honest node does. In status, logs and metrics by these names."""
 
@@ -156,7 +162,7 @@ class LinkRoom(msgspec.Struct, frozen=True):
 
 
 Command = Subscribe | Depart | Publish | Replay | Store | Fetch | LoadRecords
-PeerInput = PeerLost | PeerRefused | PeerOffended
+PeerInput = PeerLost | PeerRefused | PeerUnreached | PeerOffended
 RarerInput = PeerInput | ContactsFound | NameFree | LinkBroken | LinkSlow | LinkReady | LinkRoom | Command
 Input = Received | TimerFired | RarerInput
 

@@ -28,6 +28,7 @@ from omen.protocol.events import (
     PeerLost,
     PeerRefused,
     PeerSuspected,
+    PeerUnreached,
     Publish,
     Received,
     Rejoined,
@@ -148,6 +149,8 @@ class TraceWriter:
                 return f"sees its connection to {self.name(peer)} break"
             case PeerRefused(peer, later):
                 return f"is {'refused' if later is None else 'answered by a later incarnation'} by {self.name(peer)}"
+            case PeerUnreached(peer):
+                return f"finds nobody where {self.name(peer)} was"
             case ContactsFound(peers):
                 return f"finds {' '.join(map(self.ref, peers))} alive"
             case TimerFired(timer):

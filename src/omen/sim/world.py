@@ -29,6 +29,7 @@ from omen.protocol.events import (
     Output,
     PeerLost,
     PeerRefused,
+    PeerUnreached,
     Received,
     RecordDropped,
     RecordKept,
@@ -102,7 +103,7 @@ class Network:
 
 @dataclass(slots=True)
 class Place:
-    """A node in the world."""
+    """A node in the world. `refuses`: its host is up, though it has ended. `dialled`: to be found not to listen."""
 
     core: Core
     incarnation: int
@@ -112,6 +113,8 @@ class Place:
     timers: dict[Timer, int] = field(default_factory=dict)
     connected: set[NodeId] = field(default_factory=set)
     held: list[Input] = field(default_factory=list)
+    refuses: bool = False
+    dialled: set[NodeId] = field(default_factory=set)
 
 
 Heard = Notification | Deliver | Gap | Held | OfRecords
@@ -181,7 +184,7 @@ class World:
 
     def _end(self, node: NodeId, place: Place) -> None:
         place.alive = False
-        refuses = self._draws_refusals()
+        refuses = place.refuses = self._draws_refusals()
         for other in sorted(self.places):
             if self.places[other].alive and node in self.places[other].connected:
                 self._announce_loss(other, node, place.incarnation)
@@ -289,6 +292,8 @@ class World:
             return None if is_void else PeerLost(event.lost, event.incarnation)
         if type(event) is Attempt:
             return self._outcome_of(node, event)
+        if type(event) is PeerUnreached:
+            place.dialled.discard(event.peer)
         told: Input = event
         return told
 
@@ -343,6 +348,7 @@ class World:
         elif isinstance(heard, Rejoined):
             place.incarnation = heard.incarnation
             place.timers.clear()
+            place.dialled.clear()
             place.connected.clear()
         for listener in self.listeners:
             listener(node, heard, self.now)
@@ -352,6 +358,8 @@ class World:
         target = self.places.get(to)
         if target is None or not target.alive:
             self._drop(node, to, message, UNREACHABLE)
+            if target is not None and target.refuses:
+                self._dial(node, to)
             return
         if (self._sides and self._is_cut(node, to)) or (self._muted and (node, to) in self._muted):
             self._drop(node, to, message, CUT)
@@ -364,6 +372,14 @@ class World:
         self._schedule(network.latency(draw, node, to), to, target.incarnation, event)
         if network.duplication and draw.random() < network.duplication:
             self._schedule(network.latency(draw, node, to), to, target.incarnation, event)
+
+    def _dial(self, node: NodeId, to: NodeId) -> None:
+        """Where no connection is kept one is made for the message, and refused; those kept are `Attempt`s."""
+        place, refusal = self.places[node], self.network.refusal
+        if refusal is None or to in place.connected or to in place.dialled or self._is_cut(node, to):
+            return
+        place.dialled.add(to)
+        self._schedule(refusal(self._random, node, to), node, place.incarnation, PeerUnreached(to))
 
     def _count(self, message: Any, more: int = 0) -> int:
         """Count a message in, with so many bytes more than it has by itself; its size. The same one goes to many."""

@@ -315,6 +315,8 @@ class Peers:
         self.counters.dropped_unreachable += len(peer.waiting)
         if not peer.is_wanted:
             del self.table[peer.node]
+            if isinstance(error, ConnectionRefusedError):
+                self._listener.on_peer_unreached(peer.node)
             return
         if any(not urgent for _, _, urgent, _ in peer.waiting):
             peer.is_broken = True

@@ -35,6 +35,7 @@ from omen.protocol.repair.repair import (
     PutOff,
     Repairer,
     RepairTimer,
+    UnreachedTimer,
 )
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
@@ -69,7 +70,11 @@ class Coordinator:
         }
 
     def timers(self) -> TimerHandlers:
-        return {RepairTimer: self.on_repair_timer, StandbyTimer: self.on_standby_timer}
+        return {
+            RepairTimer: self.on_repair_timer,
+            UnreachedTimer: self._repairer.on_unreached_timer,
+            StandbyTimer: self.on_standby_timer,
+        }
 
     @property
     def repair(self) -> Repair | None:
@@ -114,6 +119,10 @@ class Coordinator:
 
     def on_node_lost(self, node: NodeId, incarnation: int) -> None:
         self._conclude(self._repairer.on_node_lost(node, incarnation))
+
+    def on_unreached(self, node: NodeId) -> None:
+        """Nobody listens where a node was said to be."""
+        self._conclude(self._repairer.on_unreached(node))
 
     def on_shadow_reply(self, _: NodeId, message: ShadowReply) -> None:
         self._conclude(self._repairer.on_reply(message))

@@ -42,6 +42,14 @@ class RepairTimer(Timer, frozen=True):
     attempt: int
 
 
+class UnreachedTimer(Timer, frozen=True):
+    """A member that refused a connection is asked once more."""
+
+    event: EventId
+    attempt: int
+    node: NodeId
+
+
 class LinkedLossLookup(LookupPurpose, frozen=True):
     """Who coordinates the repair of a loss that is linked to the one repaired here?"""
 
@@ -324,6 +332,28 @@ class Repairer:
 
     def _question(self, repair: Repair) -> ShadowQuery:
         return repair.question(self._peer_table.ref, self._peer_table.is_declared_failed)
+
+    def on_unreached(self, node: NodeId) -> Outcome | None:
+        """Nobody listens where a member was asked. It is asked once more soon; if that is refused too, it has ended.
+
+        Not in the paper, whose members are all alive. The views of a coordinator may name a node whose loss others
+        repaired, and to wait for its answer is most of what such a repair would take.
+        """
+        repair = self.repair
+        if repair is None or repair.stage != ASKING or node not in repair.silent():
+            return None
+        if repair.refused.get(node) == repair.attempt:
+            return self._go_on(repair, self._pass_over(repair, node))
+        self._out.set_timer(UnreachedTimer(repair.event, repair.attempt, node), self._config.refusal_gap)
+        return None
+
+    def on_unreached_timer(self, timer: UnreachedTimer) -> None:
+        repair = self.repair
+        if repair is None or (repair.event, repair.attempt) != (timer.event, timer.attempt) or repair.stage != ASKING:
+            return
+        if timer.node in repair.silent():
+            repair.refused[timer.node] = repair.attempt
+            self._out.send(repair.members[timer.node], self._question(repair))
 
     def _widen(self, repair: Repair) -> bool:
         """Have nodes around asked too: after a loss where pieces seem apart that may meet further off, for a join those

@@ -35,7 +35,8 @@ class Repair(msgspec.Struct):
     `passed_over`: nodes that could have taken a newcomer in, had they answered. `agreed_by_both`: a link between two
     nodes that were heard counts only if both name it. `planned`: the new links of this round. `check`: what is asked
     again before it ends; `doubted`: links that were not confirmed then. `led`: the walk that is led from here.
-    `in_vain`: links that were planned, and never made.
+    `in_vain`: links that were planned, and never made. `refused`: who was asked again after a refused connection, and
+    in which attempt.
     """
 
     event: EventId
@@ -66,6 +67,7 @@ class Repair(msgspec.Struct):
     check: JoinCheck = msgspec.field(default_factory=JoinCheck)
     doubted: set[Pair] = msgspec.field(default_factory=set)
     in_vain: Counter[Pair] = msgspec.field(default_factory=Counter)
+    refused: dict[NodeId, int] = msgspec.field(default_factory=dict)
 
     def silent(self) -> list[NodeId]:
         """Members that have not answered yet."""

@@ -27,6 +27,7 @@ from omen.protocol.events import (
     PeerLost,
     PeerOffended,
     PeerRefused,
+    PeerUnreached,
     Publish,
     Randomness,
     Received,
@@ -263,7 +264,7 @@ class SpiderNode:
                 return self._out.take()
             case Publish() | Replay() | LinkBroken() | LinkSlow() | LinkReady() | LinkRoom():
                 pass  # it makes overlays, and carries no publications
-            case ContactsFound() | NameFree() | Store() | Fetch() | LoadRecords() | PeerOffended():
+            case ContactsFound() | NameFree() | Store() | Fetch() | LoadRecords() | PeerOffended() | PeerUnreached():
                 pass  # it has no ring, and holds nobody to account
             case _:
                 assert_never(event)

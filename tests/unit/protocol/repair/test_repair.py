@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omen.protocol.events import NodeId, Notify, RepairStage, RepairStageEntered
+from omen.protocol.events import NodeId, Notify, RepairStage, RepairStageEntered, SetTimer, Timer
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.base import EventKind
@@ -19,7 +19,7 @@ from omen.protocol.messages.overlay import (
 )
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.join_check import needed_links
-from omen.protocol.repair.repair import Finished, Repairer, RepairTimer
+from omen.protocol.repair.repair import Finished, Repairer, RepairTimer, UnreachedTimer
 from omen.protocol.repair.shadow_set import Loss, to_bits
 from omen.protocol.repair.views import Views
 from unit.protocol.contexts import make_context, ref, sent
@@ -60,6 +60,10 @@ class Coordinating:
         """The stages entered since the last time."""
         notified = [output.notification for output in self.context.out.take() if isinstance(output, Notify)]
         return [entered.stage for entered in notified if isinstance(entered, RepairStageEntered)]
+
+
+def timers(coordinating: Coordinating) -> list[Timer]:
+    return [output.timer for output in coordinating.context.out.take() if isinstance(output, SetTimer)]
 
 
 def confirm(coordinating: Coordinating, node: NodeId, other: NodeId) -> object:
@@ -185,3 +189,33 @@ def test_what_hangs_loose_is_not_asked_and_new_links_need_no_question() -> None:
     assert check.needed == {(3, 4): 0b10, (4, 5): 0b10}
     assert check.witnesses() == check.silent() == [3, 4, 5]
     assert set(check.unconfirmed(True)) == {(3, 4), (4, 5)}
+
+
+def test_a_member_that_refuses_twice_is_not_waited_for() -> None:
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    coordinating.reply(ref(7))
+    coordinating.context.out.take()
+    repairer = coordinating.repairer
+    assert repairer.repair is not None
+    again = UnreachedTimer(LOST, repairer.repair.attempt, 8)
+    assert repairer.on_unreached(8) is None
+    assert timers(coordinating) == [again]
+    assert repairer.on_unreached(8) is None, "what was under way meanwhile proves no more"
+    coordinating.context.out.take()
+    repairer.on_unreached_timer(again)
+    assert [to for to, message in sent(coordinating.context.out) if isinstance(message, ShadowQuery)] == [8]
+    repairer.on_unreached(8)
+    assert 8 in repairer.repair.gone
+
+
+def test_a_member_that_answers_the_second_question_stays() -> None:
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    repairer = coordinating.repairer
+    assert repairer.repair is not None
+    repairer.on_unreached(8)
+    repairer.on_unreached_timer(UnreachedTimer(LOST, repairer.repair.attempt, 8))
+    coordinating.reply(ref(8))
+    repairer.on_unreached(8)
+    assert 8 in repairer.repair.members
