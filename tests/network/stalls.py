@@ -108,26 +108,31 @@ class Stalls(Chaos):
 Stream = tuple[str, str, str, str]
 
 
-def read_logs(folder: Path) -> tuple[dict[Stream, tuple[int, str]], list[tuple[Stream, int, str]]]:
-    """When each publication was published, and by whom; each delivery, when and where."""
+Published = dict[Stream, tuple[int, str]]
+
+
+def read_logs(folder: Path) -> tuple[Published, list[tuple[Stream, int, str]], dict[str, int]]:
+    """When each publication was published, and by whom; each delivery, when and where; when each node began."""
     published: dict[Stream, tuple[int, str]] = {}
     delivered: list[tuple[Stream, int, str]] = []
+    began: dict[str, int] = {}
     for path in sorted(folder.glob("*.log")):
         me = name = ""
         for line in path.read_text().splitlines():
             match line.split():
-                case [_, "I", node, _, who]:
+                case [at, "I", node, _, who]:
                     me, name = node, who
+                    began[name] = int(at)
                 case [at, "P", topic, incarnation, sequence]:
                     published[topic, me, incarnation, sequence] = (int(at), name)
                 case [at, "D", topic, publisher, incarnation, sequence]:
                     delivered.append(((topic, publisher, incarnation, sequence), int(at), name))
-    return published, delivered
+    return published, delivered, began
 
 
 def delays(folder: Path, losses: Iterable[Loss]) -> tuple[list[int], list[int]]:
     """How long deliveries took, in microseconds: of calm times, and of what followed the losses on their topics."""
-    published, delivered = read_logs(folder)
+    published, delivered, began = read_logs(folder)
     calm: list[int] = []
     touched: list[int] = []
     known = tuple(losses)
@@ -135,6 +140,8 @@ def delays(folder: Path, losses: Iterable[Loss]) -> tuple[list[int], list[int]]:
         if stream not in published or published[stream][1] == name:
             continue
         said, publisher = published[stream]
+        if said < began[name]:
+            continue  # a newcomer is given what another piece of a topic keeps, however old
         near = [loss for loss in known if -BEFORE_S <= (said - loss.at) / 1e6 <= WINDOW_S]
         if not near:
             calm.append(at - said)

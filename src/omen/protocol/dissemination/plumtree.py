@@ -92,12 +92,13 @@ class Plumtree:
         carried.pruned_at[ref.id] = now
         self._out.send(ref, Prune(carried.topic))
 
-    def bypass(self, carried: TopicWindow, broken: NodeId, now: Time) -> None:
+    def bypass(self, carried: TopicWindow, broken: NodeId, now: Time) -> list[NodeId]:
         """A branch has broken: the other links of the topic take its place at once, and send what it may have kept.
 
-        What then comes twice cuts them off again.
+        What then comes twice cuts them off again. Returned: who took its place.
         """
-        for peer in sorted(carried.peers.keys() - carried.eager - self._slow):
+        others = sorted(carried.peers.keys() - carried.eager - self._slow)
+        for peer in others:
             carried.make_eager(peer)
             wants = tuple(
                 (carried.topic, stream.publisher, stream.incarnation, stream.last + 1, 0)
@@ -106,6 +107,7 @@ class Plumtree:
             )
             ref = carried.peers[peer]
             self._out.send(ref, RetransmissionRequest(wants, graft=True) if wants else Graft(carried.topic))
+        return others
 
     def on_prune(self, carried: TopicWindow, sender: NodeId, now: Time) -> None:
         """Agreed, unless this is where publications come from."""
@@ -555,9 +557,13 @@ class Dissemination:
 
     def on_broken(self, peer: NodeId, now: Time) -> None:
         """The connection to a neighbour is down: do not wait until it is back, or declared failed."""
+        bypassed: dict[NodeId, list[TopicWindow]] = {}
         for carried in self._windows.topics.values():
             if peer in carried.eager:
-                self._tree.bypass(carried, peer, now)
+                for other in self._tree.bypass(carried, peer, now):
+                    bypassed.setdefault(other, []).append(carried)
+        for other, shared in sorted(bypassed.items()):  # what was sent into the broken link alone is asked for at once
+            self._anti_entropy.compare(shared[0].peers[other], shared, now)
         self._retransmission.forget_peer(peer)
         self._retransmission.send_requests(now)
 

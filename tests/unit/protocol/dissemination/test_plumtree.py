@@ -347,6 +347,21 @@ def test_when_a_branch_breaks_the_other_links_take_its_place_at_once_and_are_cut
     assert nodes.sequences(3, 1)[-1] == last, "and what comes next is sent at once"
 
 
+def test_what_a_publisher_sent_into_a_link_that_broke_is_asked_for_by_the_others_at_once() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 4), (1, 4)], graft_delay=SECOND, retell_period=SECOND)
+    nodes.latency = lambda sender, to: (20 if {sender, to} == {1, 4} else 1) * MILLISECOND
+    for _ in range(40):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(1000)
+    assert nodes.parts[1].topics[TOPIC].eager == {2}
+    nodes.crash(2)
+    missed = [nodes.publish(1) for _ in range(3)]
+    nodes.broken(1, 2)
+    nodes.run(65)
+    assert nodes.sequences(4, 1)[-3:] == missed
+
+
 def test_what_came_twice_after_a_bypass_cuts_branches_again() -> None:
     nodes = Neighbourhood(MESH)
     for _ in range(30):
