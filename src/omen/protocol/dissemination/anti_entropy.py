@@ -291,16 +291,22 @@ class AntiEntropy:
 
     @staticmethod
     def _owed_from(carried: TopicWindow, mark: StreamMark, since: Time, now: Time) -> int:
-        """From where on a stream was published after this node was linked, or just before, if it went on evenly.
+        """From where on a stream was published after this node was linked, or just before, if it went on evenly until
+        it was heard last.
 
         Where windows are shorter than that, some of it is kept by no neighbour any more: it is told.
         """
         if carried.linked_at is None or since == NEVER:
             return FAR
-        lasted, linked = max(1, now - since), now - carried.linked_at
+        idle = mark.idle * 1000
+        lasted, linked = max(1, now - since - idle), now - carried.linked_at - idle
         top = max(mark.top, mark.last)
-        early, close = (top - (top - mark.opened) * min(linked + before, lasted) // lasted for before in (EARLY, CLOSE))
-        return min(close, max(early, mark.first))
+
+        def published_from(before: Time) -> int:
+            owed = min(linked + before, lasted)
+            return top - (top - mark.opened) * owed // lasted if owed > 0 else FAR
+
+        return min(published_from(CLOSE), max(published_from(EARLY), mark.first))
 
     def note_held(self, stream: Stream) -> None:
         """Tell the publisher's application how far those who pass its publications on are."""

@@ -334,6 +334,26 @@ def test_a_newcomer_starts_at_what_comes_next_without_a_gap() -> None:
     assert nodes.sequences(3, 1) == [51, 52, 53]
 
 
+@pytest.mark.parametrize("silent_s", [2, 25, 45])
+def test_a_newcomer_is_owed_nothing_of_a_publisher_that_has_been_silent_for_long(silent_s: int) -> None:
+    """Its windows may have aged while it is still compared: what it published last was before the newcomer's time."""
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    nodes.run(3000)
+    for _ in range(200):
+        nodes.publish(1)
+        nodes.run(40)
+    nodes.crash(1)
+    nodes.refresh()
+    nodes.run(1000 * silent_s)
+    nodes.waiting.add(4)
+    nodes.add(4)
+    nodes.link(3, 4)
+    nodes.waiting.discard(4)
+    nodes.refresh()
+    nodes.run(3000)
+    assert nodes.given[4] == []
+
+
 def test_a_newcomer_that_asks_gets_the_window() -> None:
     nodes = Neighbourhood([(1, 2)], total_window_bytes=30 * (OVERHEAD + 1029))
     publish_many(nodes, 1, 50, bytes(1000))
