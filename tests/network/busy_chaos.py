@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from network.busy import ENDLESS, Fleet, Stream, Verdict, add_up
@@ -57,6 +58,7 @@ class Chaos:
             small = replace(LIVE.dissemination, total_window_bytes=plan.window_bytes)
             settings["protocol"] = replace(LIVE, dissemination=small)
         self.fleet = Fleet(self.topics, **settings)
+        self.lacking: list[str] = []
 
     def run(self) -> Verdict:
         plan, fleet = self.plan, self.fleet
@@ -100,6 +102,8 @@ class Chaos:
             if not missing or time.monotonic() - ended > PATIENCE_S:
                 break
             time.sleep(0.2)
+        for line in self.lacking:
+            say(line)
         verdict.edge_s = round(time.monotonic() - ended, 2)
         verdict.lost = missing
         late: list[float] = []
@@ -116,15 +120,22 @@ class Chaos:
     def missing(self, reports: dict[str, dict[str, Any]]) -> int:
         """The tail that has not come, and the beginning where the subscriber was there before the publisher."""
         count = 0
+        self.lacking = []
         for source in reports.values():
             for topic, published in source["published"].items():
                 for name, report in reports.items():
                     if topic not in self.topics[name]:
                         continue
-                    stream = Stream(**report["streams"].get(f"{topic}/{source['me']}", {}))
-                    count += published - stream.last
-                    if report["began"] < source["began"] and stream.first:
-                        count += stream.first - 1
+                    runs = runs_of(source["me"], topic, report["streams"])
+                    lacks = published - runs[-1].last
+                    lacks += sum(max(0, later.first - run.last - 1) for run, later in pairwise(runs))
+                    if report["began"] < source["began"] and runs[0].first:
+                        lacks += runs[0].first - 1
+                    if lacks:
+                        count += lacks
+                        there = report["began"] - source["began"]
+                        had = ", ".join(f"{run.first} to {run.last}" for run in runs) + f" of {published}"
+                        self.lacking.append(f"{name} has {had} on {topic}/{source['me']}, began {there:.1f} s after it")
         return count + self.uneven(reports)
 
     def uneven(self, reports: dict[str, dict[str, Any]]) -> int:
@@ -140,6 +151,17 @@ class Chaos:
             for key, stream in report["streams"].items()
             if key.partition("/")[2] not in living
         )
+
+
+def runs_of(me: str, topic: str, streams: dict[str, dict[str, Any]]) -> list[Stream]:
+    """What a subscriber has of one process: a stream for each of its incarnations, whose numbers go on."""
+    node, _, began = me.partition("/")
+    found: dict[int, Stream] = {}
+    for key, stream in streams.items():
+        wanted, publisher, incarnation = key.rsplit("/", 2)
+        if (wanted, publisher) == (topic, node) and int(incarnation) >= int(began):
+            found[int(incarnation)] = Stream(**stream)
+    return [found[incarnation] for incarnation in sorted(found)] or [Stream()]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
