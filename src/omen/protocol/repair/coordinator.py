@@ -26,17 +26,8 @@ from omen.protocol.messages.overlay import (
     ShadowReply,
 )
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
-from omen.protocol.repair.repair import (
-    Abandoned,
-    Finished,
-    LeftToAnother,
-    LinkedLossLookup,
-    Outcome,
-    PutOff,
-    Repairer,
-    RepairTimer,
-    UnreachedTimer,
-)
+from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, Outcome, PutOff
+from omen.protocol.repair.repair import LinkedLossLookup, Repairer, RepairTimer, UnreachedTimer
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Timer, Topic
 from omen.protocol.membership.ring import Ring
@@ -25,6 +23,7 @@ from omen.protocol.messages.overlay import (
 from omen.protocol.repair.backups import members_for_join
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.led_walk import LedWalk
+from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, Outcome, PutOff
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
 
@@ -55,35 +54,6 @@ class LinkedLossLookup(LookupPurpose, frozen=True):
 
     event: EventId
     linked: EventId
-
-
-class Finished(msgspec.Struct, frozen=True):
-    """All links are made."""
-
-    repair: Repair
-
-
-class LeftToAnother(msgspec.Struct, frozen=True):
-    """The repair is another coordinator's to do."""
-
-    event: EventId
-
-
-class PutOff(msgspec.Struct, frozen=True):
-    """The repair has to wait for another one, or for a silent node: for the longer the more often it was put off."""
-
-    event: EventId
-    times: int = 0
-
-
-class Abandoned(msgspec.Struct, frozen=True):
-    """The node that asked for this repair does not answer."""
-
-    event: EventId
-
-
-Outcome = Finished | LeftToAnother | PutOff | Abandoned
-"""How a repair ended here; None: it is still under way."""
 
 
 class Repairer:
