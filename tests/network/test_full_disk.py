@@ -1,13 +1,17 @@
-"""A full disk under the log, the recording and the state of a node: none of it touches the protocol."""
+"""A full disk under the log, recording and state of a node, a pipe that nobody reads: none touches the protocol."""
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import json
 import logging
+import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +22,7 @@ from omen.net.broker import Broker
 from omen.net.observe.logs import LOGGER, write_log
 
 from .brokers import PATIENCE_S, config, go, take, until
+from .cold_starts import free_ports
 
 FULL = "/dev/full"  # every write to it fails as on a full disk
 
@@ -94,3 +99,39 @@ def test_a_node_whose_addresses_cannot_be_printed_goes_on(tmp_path: Path) -> Non
     finally:
         node.kill()
         node.wait()
+
+
+def full_pipe() -> tuple[int, int]:
+    inward, outward = os.pipe()
+    fcntl.fcntl(outward, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(outward, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(outward, b"." * 64)
+    os.set_blocking(outward, True)
+    return inward, outward
+
+
+def test_a_node_whose_output_nobody_reads_joins_answers_and_leaves(tmp_path: Path) -> None:
+    """Its event loop stood still at the first line for which the pipe had no room."""
+    inward, outward = full_pipe()
+    (page,) = free_ports(1)
+    settings = tmp_path / "node.toml"
+    settings.write_text(f'name = "ann"\nhttp = "127.0.0.1:{page}"\n')
+    command = [sys.executable, "-m", "omen.cli", "node", "--config", str(settings), "--log-level", "debug"]
+    node = subprocess.Popen(command, stdout=outward, stderr=outward)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        status = ""
+        while status != "ok":
+            assert time.monotonic() < deadline and node.poll() is None
+            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{page}/readyz", timeout=1) as answer:
+                status = json.loads(answer.read())["status"]
+            time.sleep(0.05)
+        node.send_signal(signal.SIGTERM)
+        assert node.wait(PATIENCE_S) == 0
+    finally:
+        node.kill()
+        node.wait()
+        os.close(inward)
+        os.close(outward)

@@ -6,8 +6,9 @@ import argparse
 import base64
 import io
 import json
+import select
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from omen.cli.arguments import add_json, at_least, seconds
 from omen.cli.output import print_facts, print_json, say
@@ -189,6 +190,8 @@ def run_node(arguments: argparse.Namespace) -> int:
 
 
 def _tell_addresses(broker: Broker, as_json: bool) -> None:
+    if not _has_room(sys.stdout):
+        raise BlockingIOError("no process reads the output")
     facts = {"name": broker.name, "address": broker.address, "http": broker.http_address}
     mqtt = broker.mqtt_addresses
     if as_json:
@@ -196,6 +199,15 @@ def _tell_addresses(broker: Broker, as_json: bool) -> None:
     else:
         print_facts([(name, value or None) for name, value in {**facts, "mqtt": ", ".join(mqtt)}.items()])
     sys.stdout.flush()
+
+
+def _has_room(stream: TextIO) -> bool:
+    """Whether a few lines can be written without waiting for a reader: the node's event loop would wait as well."""
+    try:
+        descriptor = stream.fileno()
+    except OSError:
+        return True  # in memory
+    return bool(select.select((), (descriptor,), (), 0)[1])
 
 
 def _replay(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from omen.net.broker import Broker, NotHeld, Origin
 from omen.net.errors import NameTaken
 from omen.net.event_loop import run
 from omen.net.inbox import Gap, Message
-from omen.net.observe.logs import Log, write_log
+from omen.net.observe.logs import Log, flush_log, write_log
 from omen.net.reload import Reloader, SettingsFile
 from omen.net.security.access import Access
 from omen.net.service import Service
@@ -184,7 +184,10 @@ def run_node(
         for door in front:
             await door.close()
 
-    run(_until_stopped(config, origin, take, settings, shut))
+    try:
+        run(_until_stopped(config, origin, take, settings, shut))
+    finally:
+        flush_log()
 
 
 def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Consumer) -> None:

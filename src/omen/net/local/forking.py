@@ -14,7 +14,7 @@ from omen.errors import InvalidInput
 from omen.net.broker import Origin
 from omen.net.core_spec import Preset
 from omen.net.names import join_address, next_incarnation, topic_key
-from omen.net.observe.logs import write_log
+from omen.net.observe.logs import flush_log, write_log
 from omen.net.running import run_node
 from omen.net.settings import NodeConfig
 from omen.net.transport.accepting import listen_on
@@ -121,6 +121,7 @@ def _be_child(be: Callable[[], None], log_to: Path, strangers: Sequence[Origin])
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
     finally:
+        flush_log()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from omen.net.observe.logs import line_handlers
 from omen.protocol.membership.ring import SPACE, SPARE, nearest_after, nearest_before
 from omen.protocol.messages.base import EventKind
 
@@ -25,7 +26,8 @@ SETTLING_S = 30.0  # an estimate of the ring's size is averaged over so long
 FORGETTING_S = 3600.0  # after so long a former size counts half
 FAR = 2.5  # how many times smaller than it was a cluster seems when that is worth a warning
 SEEDS, VIEWS, SMALLER = "seeds_unreachable", "backup_sets_not_ready", "cluster_smaller"
-WARNINGS = (SEEDS, VIEWS, SMALLER)
+LOG = "log_lines_dropped"
+WARNINGS = (SEEDS, VIEWS, SMALLER, LOG)
 
 
 def estimate_nodes(place: int, ring: Collection[int], room: int) -> float:
@@ -103,6 +105,8 @@ class HealthWatch:
             found.append(VIEWS)
         if self.size.is_far_smaller:
             found.append(SMALLER)
+        if any(handler.is_behind for handler in line_handlers()):
+            found.append(LOG)
         return found
 
 

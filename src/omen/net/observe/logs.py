@@ -2,7 +2,8 @@
 
 What comes from outside (names, addresses, reasons) may hold any character: whatever is not printable is escaped, so
 that a field never becomes a line. Each event may write so many lines at once and per second; the next line says how
-many were skipped. No error in here reaches the caller: a full disk must not touch the protocol.
+many were skipped. No error in here reaches the caller, and nothing in here waits: neither a full disk nor a pipe that
+no process reads may touch the protocol.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ import logging
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TextIO
 
+from omen.net.observe.log_writer import LineWriter
+
 LOGGER = "omen.node"
+LOOP_LOGGER = "asyncio"
+LINES_DROPPED = "log_lines_dropped"
 LINES_AT_ONCE, LINES_PER_S = 50.0, 2.0
 logging.getLogger(LOGGER).addHandler(logging.NullHandler())  # silent, unless an application or a command wants it
 
@@ -93,7 +99,8 @@ class TextLines(logging.Formatter):
         fields = "".join(f" {name}={_quoted(value)}" for name, value in getattr(record, "fields", {}).items())
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         node = _quoted(getattr(record, "node", "-"))
-        line = f"{stamp}.{int(record.msecs):03d}Z {record.levelname.lower()} {node}: {record.getMessage()}{fields}"
+        event = _escaped(record.getMessage())
+        line = f"{stamp}.{int(record.msecs):03d}Z {record.levelname.lower()} {node}: {event}{fields}"
         if record.exc_info:
             line += "".join(f"\n    {_escaped(part)}" for part in self.formatException(record.exc_info).splitlines())
         return line
@@ -133,16 +140,85 @@ def _escaped(text: str) -> str:
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
+class LineHandler(logging.Handler):
+    """Hands lines to a thread that writes them to a stream. `dropped`: how many could not be written."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self.stream = stream
+        self._node = "-"
+        self._writer = LineWriter(stream.fileno(), self._tell_dropped)
+
+    @property
+    def dropped(self) -> int:
+        return self._writer.dropped
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether lines were dropped, and it could not be said yet."""
+        return self._writer.is_behind
+
+    def is_for(self, stream: TextIO) -> bool:
+        """Whether it writes to a stream of this process; what was forked from it may have turned its streams around."""
+        return self.stream is stream and self._writer.is_own
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._node = getattr(record, "node", self._node)
+        try:
+            line = self.format(record)
+        except Exception as error:  # no error of a log may reach its caller
+            line = f"{record.msg}: cannot be written: {type(error).__name__}"
+        self._writer.put(_line(line))
+
+    def _tell_dropped(self, count: int) -> bytes:
+        facts = {"name": LOGGER, "levelno": logging.WARNING, "levelname": "WARNING", "msg": LINES_DROPPED}
+        record = logging.makeLogRecord({**facts, "node": self._node, "fields": {"count": count}})
+        return _line(self.format(record))
+
+    def flush(self) -> None:
+        """Wait for what is not written yet, for a moment at most."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()
+        super().close()
+
+
+def _line(text: str) -> bytes:
+    return f"{text}\n".encode(errors="backslashreplace")
+
+
 def write_log(style: str, stream: TextIO | None = None, level: str = "info") -> None:
-    """Have this process write the log of its nodes to a stream (stderr)."""
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines() if style == "json" else TextLines())
+    """Have this process write the log of its nodes to a stream (stderr), and what its event loop complains of."""
+    stream = stream or sys.stderr
     logger = logging.getLogger(LOGGER)
+    handler = next((one for one in line_handlers() if one.is_for(stream)), None) or _handler_for(stream)
+    handler.setFormatter(JsonLines() if style == "json" else TextLines())
     for former in list(logger.handlers):
         logger.removeHandler(former)
+        logging.getLogger(LOOP_LOGGER).removeHandler(former)
     logger.addHandler(handler)
+    logging.getLogger(LOOP_LOGGER).addHandler(handler)
     logger.propagate = False
     set_level(level)
+
+
+def _handler_for(stream: TextIO) -> logging.Handler:
+    """A stream in memory never waits: it is written to at once."""
+    with suppress(OSError, AttributeError):
+        return LineHandler(stream)
+    return logging.StreamHandler(stream)
+
+
+def line_handlers() -> list[LineHandler]:
+    """Those that write the log of this process's nodes."""
+    return [one for one in logging.getLogger(LOGGER).handlers if isinstance(one, LineHandler)]
+
+
+def flush_log() -> None:
+    """Before a process ends, or says something beside its log: wait a moment for lines that are not written yet."""
+    for handler in line_handlers():
+        handler.flush()
 
 
 def set_level(level: str) -> None:

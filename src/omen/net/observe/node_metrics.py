@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from omen.net.observe.health import WARNINGS, readiness_of
+from omen.net.observe.logs import line_handlers
 from omen.net.observe.metrics import Page
 from omen.net.observe.process import write_process
 
@@ -198,3 +199,5 @@ def _write_faults(page: Page, driver: Driver, status: NodeStatus) -> None:
     page.counter("omen_core_errors_total", "Errors of the protocol core.", driver.counters.core_errors)
     page.counter("omen_recording_errors_total", "Recordings that an error ended.", driver.counters.recording_errors)
     page.counter("omen_log_lines_skipped_total", "Log lines that a rate limit left out.", driver.log.skipped)
+    dropped = sum(handler.dropped for handler in line_handlers())
+    page.counter("omen_log_lines_dropped_total", "Log lines of this process that could not be written.", dropped)

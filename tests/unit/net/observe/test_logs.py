@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from omen.net.observe.logs import LOGGER, Log, set_level, write_log
+from omen.net.observe.logs import LINES_DROPPED, LOGGER, LOOP_LOGGER, Log, line_handlers, set_level, write_log
 
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    logger = logging.getLogger(LOGGER)
-    before = (list(logger.handlers), logger.level, logger.propagate)
+    logger, loop = logging.getLogger(LOGGER), logging.getLogger(LOOP_LOGGER)
+    before = (list(logger.handlers), logger.level, logger.propagate, list(loop.handlers))
     yield io.StringIO()
-    logger.handlers[:], logger.level, logger.propagate = before[0], before[1], before[2]
+    logger.handlers[:], logger.level, logger.propagate, loop.handlers[:] = before
 
 
 def test_a_text_line_is_an_event_and_fields_that_can_be_searched_for(stream: io.StringIO) -> None:
@@ -101,7 +101,32 @@ def test_an_error_comes_with_its_traceback(stream: io.StringIO) -> None:
 
 def test_every_event_is_documented_and_no_other() -> None:
     root = Path(__file__).parents[4]
-    written = "".join(path.read_text() for path in sorted((root / "src/omen/net").rglob("*.py")))
+    rooms = (root / "src/omen/net", root / "src/omen/cli")
+    written = "".join(path.read_text() for room in rooms for path in sorted(room.rglob("*.py")))
     events = set(re.findall(r'\b_?(?:log|Log\([^)]*\))\.(?:debug|info|warning|error)\(\s*"(\w+)"', written))
+    events.add(LINES_DROPPED)
     table = (root / "docs/operations.md").read_text().partition("| event |")[2].partition("\n\n")[0]
     assert events == {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.partition(" | ")[0])}
+
+
+@pytest.mark.usefixtures("stream")
+def test_lines_go_to_a_file_in_order_and_another_style_takes_over_there(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as file:
+        write_log("text", file)
+        (handler,) = line_handlers()
+        Log("n1").info("node_started", what="\udc80")
+        write_log("json", file)
+        assert line_handlers() == [handler], "what it counted goes on"
+        Log("n1").info("node_left")
+        handler.flush()
+        first, second = (tmp_path / "log").read_text().splitlines()
+        handler.close()
+    assert "node_started" in first and json.loads(second)["event"] == "node_left"
+
+
+def test_what_the_event_loop_complains_of_is_a_line_too(stream: io.StringIO) -> None:
+    """It goes past the log otherwise, to the same pipe, and waits there."""
+    write_log("text", stream)
+    logging.getLogger(LOOP_LOGGER).error("Task exception was never retrieved\nfuture: %s", "x")
+    (line,) = stream.getvalue().splitlines()
+    assert line.endswith(r"error -: Task exception was never retrieved\nfuture: x")
