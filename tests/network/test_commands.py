@@ -83,7 +83,7 @@ def test_a_node_leaves_in_good_order_on_sigterm_and_logs_json(seed_node: tuple[s
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     lines = [json.loads(line) for line in err.splitlines()]
-    assert [line["event"] for line in lines] == ["node_started", "node_left"]
+    assert [line["event"] for line in lines] == ["node_started", "node_leaving", "node_left"]
     assert all(line["node"] == "seed" for line in lines)
 
 

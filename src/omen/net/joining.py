@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -93,6 +94,21 @@ class SeedSearch:
         self._skip: set[str] = set()
         self._is_listed = False
         self._has_resolved = False
+        self._changed = asyncio.Event()
+
+    def set_seeds(self, addresses: tuple[str, ...], path: str = "") -> None:
+        """Ask these from now on, and at once; what came of others counts no more."""
+        self.seeds.set_addresses(addresses, path)
+        self._forget_others(self.seeds.current())
+        self._changed.set()
+
+    def _forget_others(self, seeds: tuple[str, ...]) -> None:
+        """A seed that is none any more is neither unreachable nor a reason to wait."""
+        for key in [key for key in self.outcomes if key[0] not in seeds]:
+            del self.outcomes[key]
+        for key, task in self._asking.items():
+            if key[0] not in seeds:
+                task.cancel()
 
     @property
     def is_first(self) -> bool:
@@ -131,7 +147,11 @@ class SeedSearch:
             while True:
                 await self._ask_round()
                 tries += 1
-                await asyncio.sleep(self._pause(tries) * (0.5 + 0.5 * self._random.random()))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._pause(tries) * (0.5 + 0.5 * self._random.random())):
+                        await self._changed.wait()
+                        tries = 0
+                self._changed.clear()
         finally:
             for task in self._asking.values():
                 task.cancel()
@@ -144,7 +164,9 @@ class SeedSearch:
 
     async def _ask_round(self) -> None:
         """All seeds at once while this node has not joined; one that is no neighbour, once it has."""
-        seeds = [seed for seed in self.seeds.current() if seed not in self._skip]
+        current = self.seeds.current()
+        self._forget_others(current)
+        seeds = [seed for seed in current if seed not in self._skip]
         for seed in self._own:
             if seed in seeds:
                 seeds.remove(seed)

@@ -117,6 +117,11 @@ class ClusterMember(ABC):
         return self._search.unreachable if self._search is not None else []
 
     @property
+    def has_stale_keys(self) -> bool:
+        """Whether other keys were to come into force, and could not: the former ones go on."""
+        return self._admission is not None and bool(self._admission.renewal_error)
+
+    @property
     def is_leaving(self) -> bool:
         """Whether it was asked to drain or to stop."""
         return self._is_leaving or self._is_draining
@@ -165,7 +170,7 @@ class ClusterMember(ABC):
     def set_seeds(self, addresses: tuple[str, ...], file: str = "") -> None:
         """Ask these from now on."""
         if self._search is not None:
-            self._search.seeds.set_addresses(addresses, file)
+            self._search.set_seeds(addresses, file)
 
     def on_contact(self, ref: Ref) -> None:
         """A seed has answered."""

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 
 from omen.net.errors import NameTaken
 from omen.net.observe.logs import Log
 from omen.net.security.hello import Hello, Reason, Refused, gives_way
 
+CONFLICT_S = 120.0  # a claimant that has not tried for so long, and tries again, is another conflict
+CLAIMANTS = 256
 PATIENCE_S = 5.0  # a node that crashed a moment ago passes for alive so long at most: its next incarnation waits
 
 
 class NameGuard:
-    """`conflicts`: how often another process went by this node's name. `error`: why this node has to give way.
+    """`conflicts`: how many others went by this node's name. `error`: why this node has to give way.
+
+    One that is refused tries again, and each neighbour it asks tells of it: that is one conflict for as long as it goes
+    on.
 
     `unreachable`: what a member said of the address this node gives.
     """
@@ -26,6 +32,7 @@ class NameGuard:
         self._log = log
         self._news = news
         self._refused_since: float | None = None
+        self._claimed: OrderedDict[str, float] = OrderedDict()
 
     def begin(self) -> None:
         """Another incarnation tries."""
@@ -40,7 +47,14 @@ class NameGuard:
             self.note_conflict(other.address, other.incarnation)
 
     def note_conflict(self, address: str, incarnation: int) -> None:
-        """Another process goes by this node's name, and gives way."""
+        """Another process goes by this node's name, and gives way. It is known by where it listens."""
+        now = asyncio.get_running_loop().time()
+        last = self._claimed.pop(address, None)
+        self._claimed[address] = now
+        if len(self._claimed) > CLAIMANTS:
+            self._claimed.popitem(last=False)
+        if last is not None and now - last < CONFLICT_S:
+            return
         self.conflicts += 1
         self._log.warning("name_conflict", address=address, incarnation=incarnation, count=self.conflicts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from hashlib import blake2b
 
@@ -53,6 +54,14 @@ def split_address(text: str, what: str = "address") -> tuple[str, int]:
     if not all("!" <= char <= "~" for char in text):
         raise InvalidInput(f"{what} {text!r}: must be ASCII without blanks (other letters of a name in its xn-- form)")
     return host, int(port)
+
+
+def is_every_address(host: str) -> bool:
+    """Whether a host means all addresses of a machine: one can listen there, and nobody can connect to it."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return host.strip("0.") == ""  # as short forms of 0.0.0.0 are
 
 
 def join_address(host: str, port: int) -> str:

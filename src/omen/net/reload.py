@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from omen.errors import OmenError
+from omen.errors import InvalidInput, OmenError
 from omen.net.observe.logs import write_log
 from omen.net.security.access import Access
 from omen.net.service import Service
@@ -50,16 +50,24 @@ class SettingsFile(msgspec.Struct, frozen=True):
         return replace(config, name=running.name) if not name or "*" in name else config
 
 
-async def reload_settings(broker: Broker, config: NodeConfig, former: NodeConfig | None = None) -> Reloaded:
-    """Go by these settings as far as a running node can. Denied, and nothing changes: its rules forbid its topics.
+async def reload_settings(
+    broker: Broker, config: NodeConfig, former: NodeConfig | None = None, started: NodeConfig | None = None
+) -> Reloaded:
+    """Go by these settings as far as a running node can.
 
-    `former`: what they were before, where the node was started with others than stood in its file.
+    Nothing changes where it cannot be. Denied: its rules forbid its topics. InvalidInput: the keys are of no use.
+    `former`: what they were before, where the node was started with others than stood in its file. `started`: those of
+    them that it was started with, and goes by in all that is not taken over.
     """
     former = former or broker.config
+    started = started or former
     if config.access:
         Access(config.access, broker.name).check_subscribe(config.topics)
     different = differences(former, config)
     changed = tuple(name for name in different if name.partition(".")[0] in TAKEN_OVER)
+    await broker.renew_keys(config)
+    if broker.admission.renewal_error:
+        raise InvalidInput(broker.admission.renewal_error)
     kept = {name: getattr(broker.config, name) for name in NodeConfig.__dataclass_fields__ if name not in TAKEN_OVER}
     broker.config = replace(config, **kept)
     if former.limits != config.limits:
@@ -67,11 +75,14 @@ async def reload_settings(broker: Broker, config: NodeConfig, former: NodeConfig
     if (former.log, former.log_level) != (config.log, config.log_level):
         write_log(config.log, level=config.log_level)
     broker.set_seeds(config.join, config.join_file)
-    await broker.renew_keys(config)
     await _follow_topics(broker, former, config)
-    after_restart = tuple(name for name in different if name not in changed)
+    unlike = differences(started, config)
+    after_restart = tuple(name for name in unlike if name.partition(".")[0] not in TAKEN_OVER)
     if after_restart:
         broker.log.warning("settings_need_restart", settings=",".join(after_restart))
+    elif broker.health.after_restart:
+        broker.log.info("restart_not_needed", settings=",".join(broker.health.after_restart))
+    broker.health.after_restart = after_restart
     broker.log.info("settings_reloaded", changed=",".join(changed) or "none")
     return Reloaded(changed, after_restart)
 
@@ -111,7 +122,7 @@ class Reloader:
         self._broker = broker
         self._file = file
         self._service = service
-        self._read = file.read_again(broker.config) if file.path else broker.config
+        self._started = self._read = file.read_again(broker.config) if file.path else broker.config
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -125,14 +136,16 @@ class Reloader:
         """Without a file the keys alone are read again. What cannot be read is logged, and what was in force stays."""
         async with self._turn:
             self._service.reloading()
+            outcome = "settings were read again"
             try:
                 if self._file.path:
                     config = self._file.read_again(self._broker.config)
-                    await reload_settings(self._broker, config, self._read)
+                    await reload_settings(self._broker, config, self._read, self._started)
                     self._read = config
                 else:
                     await self._broker.renew_keys()
             except (OmenError, OSError) as error:
+                outcome = f"settings could not be read again: {error}"
                 self._broker.log.warning("reload_failed", cause=str(error))
             finally:
-                self._service.ready("settings were read again")
+                self._service.ready(outcome)

@@ -82,6 +82,7 @@ async def _until_stopped(
     await _first(starting, stop)
     if not starting.done():
         starting.cancel()
+        broker.log.warning("node_abandoned", cause="it was asked to stop before it had joined")
         await broker.abandon()
         return
     await starting
@@ -94,8 +95,10 @@ async def _until_stopped(
             await work
             await stop.wait()
         service.stopping()
+        if not abandon.is_set():
+            broker.log.info("node_leaving")
         if before_leaving is not None:
-            await before_leaving()
+            await _unless(abandon, before_leaving)
     except BaseException:
         with suppress(NotHeld):
             await _leave(broker, abandon)
@@ -108,13 +111,22 @@ async def _until_stopped(
 
 
 async def _leave(broker: Broker, abandon: asyncio.Event) -> None:
-    leaving = asyncio.ensure_future(broker.stop())
-    await _first(leaving, abandon)
-    if not leaving.done():
-        leaving.cancel()
+    if not await _unless(abandon, broker.stop):
+        broker.log.warning("node_abandoned", cause="it was asked to stop at once, by a second signal or SIGQUIT")
         await broker.abandon()
-    else:
-        await leaving
+
+
+async def _unless(event: asyncio.Event, work: Callable[[], Awaitable[None]]) -> bool:
+    """Whether work was done before the event was set; otherwise it is not begun, or ended."""
+    if event.is_set():
+        return False
+    task = asyncio.ensure_future(work())
+    await _first(task, event)
+    if not task.done():
+        task.cancel()
+        return False
+    await task
+    return True
 
 
 async def _first(task: asyncio.Future[Any], event: asyncio.Event) -> None:

@@ -30,8 +30,9 @@ class SeedList:
         return bool(self._addresses or self._path)
 
     def set_addresses(self, addresses: tuple[str, ...], path: str = "") -> None:
-        """Other settings are in force."""
-        self._addresses, self._path, self._stamp = addresses, path, None
+        """Other settings are in force. Of another file nothing is known yet."""
+        self._in_file = self._in_file if path == self._path else ()
+        self._addresses, self._path, self._stamp, self.error = addresses, path, None, ""
 
     def current(self) -> tuple[str, ...]:
         """All of them now, each once. A file that cannot be read leaves those it named before."""

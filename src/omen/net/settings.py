@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from omen.errors import InvalidInput
-from omen.net.names import check_name, split_address, topic_key
+from omen.net.names import check_name, is_every_address, split_address, topic_key
 from omen.net.security.config import DEFAULT_CLUSTER, Rule, Security, check_exposure
 from omen.protocol.config import Config, Dissemination
 from omen.protocol.events import MILLISECOND, SECOND
@@ -223,8 +223,10 @@ class NodeConfig:
         for topic in self.topics:
             topic_key(topic)
         host, _ = split_address(self.listen)
-        if host in ("0.0.0.0", "::") and not self.advertise:
+        if is_every_address(host) and not self.advertise:
             raise InvalidInput(f"listen {self.listen!r} is every address of this machine: say which one in `advertise`")
+        if self.advertise:
+            _check_advertised(self.advertise)
         check_exposure(self.listen, self.security, self.access, self.cluster)
         if not 1 <= self.protocol.connectivity <= 2:
             raise InvalidInput(f"protocol.connectivity is {self.protocol.connectivity}: must be 1 or 2")
@@ -240,6 +242,14 @@ class NodeConfig:
         ):
             if value not in choices:
                 raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
+
+
+def _check_advertised(address: str) -> None:
+    host, port = split_address(address)
+    if is_every_address(host):
+        raise InvalidInput(f"advertise {address!r} is every address, and no peer can connect to it: say one they reach")
+    if not port:
+        raise InvalidInput(f"advertise {address!r}: no peer can connect to port 0: say the one they reach")
 
 
 FILES = ("join_file", "mqtt_users", "mqtt_authority")

@@ -18,7 +18,7 @@ from omen.net.seeds import SeedList, read_seeds
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.base import Ref
 
-ANN, BOB, OWN = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
+ANN, BOB, OWN, OTHER, SLOW = (f"127.0.0.1:{port}" for port in (1, 2, 3, 4, 5))
 SILENT = TimeoutError()
 
 
@@ -140,3 +140,49 @@ def test_a_file_that_cannot_be_read_leaves_the_seeds_it_had(tmp_path: Path) -> N
     assert "seeds" in seeds.error
     file.write_text(f"{OWN}\n")
     assert seeds.current() == (BOB, OWN)
+
+
+def test_a_seed_that_is_none_any_more_is_not_unreachable_and_a_new_one_is_asked_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "seeds"
+    file.write_text(f"{OTHER}\n")
+    asked: list[str] = []
+
+    async def greet(address: str) -> Hello:
+        asked.append(address)
+        if address == SLOW:
+            await asyncio.sleep(60)
+        if address != BOB:
+            raise ConnectionRefusedError("refused")
+        return Hello("omen", place_of("bob"), "bob", 1, BOB, 1)
+
+    async def test() -> None:
+        seeking = SeedSearch(SeedList((ANN, SLOW), str(file)), (OWN,), greet, Node(), Log("cid"))
+        running = asyncio.ensure_future(seeking.run())
+        async with asyncio.timeout(10):
+            while seeking.unreachable != [ANN, OTHER] or SLOW not in asked:
+                await asyncio.sleep(0.01)
+            seeking._pause = lambda tries: 60.0  # type: ignore[method-assign]
+            await asyncio.sleep(0.3)
+            seeking.set_seeds((BOB,))
+            assert seeking.unreachable == [] and OTHER not in seeking.seeds.current()
+            while BOB not in asked:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
+            assert {seed for seed, _ in seeking.outcomes} == {BOB}
+        running.cancel()
+
+    asyncio.run(test())
+
+
+def test_a_name_that_is_claimed_again_and_again_by_one_process_is_one_conflict() -> None:
+    """Every attempt of it, and every neighbour that told of it, had counted."""
+
+    async def test() -> None:
+        guard = NameGuard("cid", Log("cid"), lambda: None)
+        for incarnation in (7, 7, 8):
+            guard.note_conflict(ANN, incarnation)
+        assert guard.conflicts == 1
+        guard.note_conflict(BOB, 7)
+        assert guard.conflicts == 2
+
+    asyncio.run(test())

@@ -13,9 +13,11 @@ import pytest
 from omen.errors import Denied
 from omen.net.broker import Broker
 from omen.net.inbox import Gap, Message
+from omen.net.observe.health import readiness_of
 from omen.net.observe.logs import LOGGER
 from omen.net.reload import Reloaded, Reloader, SettingsFile, differences, reload_settings
 from omen.net.security.config import Rule, Security
+from omen.net.security.key_files import authority_in, make_cluster_keys, make_node
 from omen.net.service import Service
 from omen.net.settings import LIVE, Limits, NodeConfig
 
@@ -147,3 +149,71 @@ def test_what_the_command_line_added_is_no_difference_between_two_readings(tmp_p
             assert ann.topics == ["chess", "jazz", "tea"] and ann.config.record
 
     asyncio.run(test())
+
+
+def test_what_needs_a_start_is_told_against_what_runs_and_not_against_the_last_reading(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text("name = 'ann'\ncluster = 'one'\n")
+    found: list[tuple[str, ...]] = []
+
+    async def test() -> None:
+        async with Broker(config(cluster="one")) as ann:
+            reloader = Reloader(ann, SettingsFile(str(path)), Service({}))
+            for cluster in ("one", "two", "two", "one"):
+                path.write_text(f"name = 'ann'\ncluster = '{cluster}'\n")
+                await reloader.reload()
+                warnings = readiness_of(ann)["warnings"]
+                found.append(ann.health.after_restart if "settings_need_restart" in warnings else ())
+            assert ann.config.cluster == "one"
+
+    with caplog.at_level(logging.INFO, LOGGER):
+        asyncio.run(test())
+    assert found == [(), ("cluster",), ("cluster",), ()]
+    told = [record.getMessage() for record in caplog.records]
+    assert (told.count("settings_need_restart"), told.count("restart_not_needed")) == (2, 1)
+
+
+BAD_KEYS = {
+    "missing": "No such file or directory",
+    "garbage": "PEM",
+    "expired": "certificate has expired",
+    "another": "it is for 'bob', and this node is 'ann'",
+}
+
+
+@pytest.mark.parametrize("what", BAD_KEYS)
+def test_keys_that_are_of_no_use_are_told_as_a_failed_renewal_and_change_nothing(
+    what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_cluster_keys(tmp_path, "omen", ["ann", "bob"], 30)
+    (tmp_path / "garbage.pem").write_text("garbage")
+    make_node(tmp_path / "late", authority_in(tmp_path), "omen", "ann", 0)
+    shown = {"expired": "late/ann", "another": "bob"}.get(what, "ann")
+    certificate = {"missing": "none.pem", "garbage": "garbage.pem"}.get(what, f"{shown}.pem")
+    path = tmp_path / "node.toml"
+
+    def write(topics: str, certificate: str, key: str) -> None:
+        security = f"authorities = ['ca.pem']\ncertificate = '{certificate}'\nkey = '{key}'\n"
+        path.write_text(f"name = 'ann'\ntopics = {topics}\n[security]\n{security}")
+
+    async def test() -> None:
+        write("['tea']", "ann.pem", "ann.key")
+        file = SettingsFile(str(path))
+        async with Broker(file.read()) as ann:
+            reloader, keys = Reloader(ann, file, Service({})), ann.admission.credentials.contexts
+            write("['tea', 'jazz']", certificate, f"{shown}.key")
+            await reloader.reload()
+            assert ann.admission.credentials.contexts is keys and ann.topics == ["tea"]
+            assert "keys_not_renewed" in readiness_of(ann)["warnings"]
+            write("['tea', 'jazz']", "ann.pem", "ann.key")
+            await reloader.reload()
+            assert ann.topics == ["jazz", "tea"] and "keys_not_renewed" not in readiness_of(ann)["warnings"]
+
+    with caplog.at_level(logging.INFO, LOGGER):
+        asyncio.run(test())
+    told = [(record.getMessage(), record.__dict__["fields"].get("cause", "")) for record in caplog.records]
+    assert [event for event, _ in told if "reload" in event] == ["reload_failed", "settings_reloaded"]
+    assert all(BAD_KEYS[what] in cause for event, cause in told if event in ("reload_failed", "key_renewal_failed"))
+    assert "key_renewal_failed" in [event for event, _ in told]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,40 @@ def test_a_port_for_mqtt_that_cannot_be_is_one_line(where: str, capsys: pytest.C
     assert main(["node", "--mqtt", where]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("omen: mqtt ") and "must be HOST:PORT" in line
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (signal.SIGTERM, signal.SIGTERM, ["node_leaving", "node_abandoned"]),
+        (signal.SIGTERM, signal.SIGQUIT, ["node_leaving", "node_abandoned"]),
+        (signal.SIGQUIT, None, ["node_started", "node_abandoned"]),
+        (signal.SIGTERM, None, ["node_leaving", "node_left"]),
+    ],
+)
+def test_why_a_node_stops_stands_in_its_log(
+    first: signal.Signals,
+    second: signal.Signals | None,
+    told: list[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def wait_long(*_: object) -> int:
+        if second is not None:
+            os.kill(os.getpid(), second)
+            await asyncio.sleep(60)
+        return 0
+
+    monkeypatch.setattr("omen.net.member.wait_until_held", wait_long)
+    with caplog.at_level(logging.INFO, LOGGER):
+        run_node(NodeConfig(name="n1"), lambda broker: os.kill(os.getpid(), first))
+    assert [record.getMessage() for record in caplog.records][-2:] == told
+
+
+def test_a_node_that_is_stopped_while_it_looks_for_others_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    config = NodeConfig(name="n1", join=("127.0.0.1:1",))
+    kill = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))
+    kill.start()
+    with caplog.at_level(logging.INFO, LOGGER):
+        run_node(config, lambda broker: None)
+    assert caplog.records[-1].getMessage() == "node_abandoned"

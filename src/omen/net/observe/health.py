@@ -26,8 +26,8 @@ SETTLING_S = 30.0  # an estimate of the ring's size is averaged over so long
 FORGETTING_S = 3600.0  # after so long a former size counts half
 FAR = 2.5  # how many times smaller than it was a cluster seems when that is worth a warning
 SEEDS, VIEWS, SMALLER = "seeds_unreachable", "backup_sets_not_ready", "cluster_smaller"
-LOG = "log_lines_dropped"
-WARNINGS = (SEEDS, VIEWS, SMALLER, LOG)
+LOG, KEYS, RESTART = "log_lines_dropped", "keys_not_renewed", "settings_need_restart"
+WARNINGS = (SEEDS, VIEWS, SMALLER, LOG, KEYS, RESTART)
 
 
 def estimate_nodes(place: int, ring: Collection[int], room: int) -> float:
@@ -59,11 +59,15 @@ class SizeMemory:
 
 
 class HealthWatch:
-    """Looks at a node now and then, and logs warnings when they begin and when they end."""
+    """Looks at a node now and then, and logs warnings when they begin and when they end.
+
+    `after_restart`: settings that its file has otherwise than it goes by.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.size = SizeMemory()
+        self.after_restart: tuple[str, ...] = ()
         self._told: frozenset[str] = frozenset()
         self._seen: frozenset[str] = frozenset()
         self._next: asyncio.TimerHandle | None = None
@@ -107,6 +111,10 @@ class HealthWatch:
             found.append(SMALLER)
         if any(handler.is_behind for handler in line_handlers()):
             found.append(LOG)
+        if broker.has_stale_keys:
+            found.append(KEYS)
+        if self.after_restart:
+            found.append(RESTART)
         return found
 
 

@@ -1,7 +1,7 @@
 """Lines that no caller waits for: a thread writes them, and what finds no room is dropped and counted.
 
-A pipe that no process reads, a terminal that was stopped, a disk that is slow: each makes a write wait for as long as it
-likes, and an event loop that waits stands still for all its peers. A disk that is full makes it fail.
+A pipe that no process reads, a terminal that was stopped, a disk that is slow: each makes a write wait for as long as
+it likes, and an event loop that waits stands still for all its peers. A disk that is full makes it fail.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from omen.net.observe.counters import AdmissionCounters
 from omen.net.observe.logs import Log
 from omen.net.security.access import Access
 from omen.net.security.config import OFF, Rule, Security
-from omen.net.security.credentials import Credentials
+from omen.net.security.credentials import Contexts, Credentials, check_certificate
 from omen.net.security.handshake import Handshake, certified_names
 from omen.net.security.hello import Hello, Reason, Refused
 from omen.net.security.rate_limits import REMEMBERED, Bans, DialBudget, InboundConnections, Rates
@@ -68,7 +68,11 @@ class AdmissionControl:
         self._name = name
         self._rates: OrderedDict[NodeId, Rates] = OrderedDict()
         self.signatures: Signatures | None = None
+        self.renewal_error = ""
         self._renew_signatures()
+
+    def _check_certificate(self, contexts: Contexts, path: str) -> None:
+        check_certificate(contexts, path, self._cluster, self._name)
 
     def _renew_signatures(self) -> None:
         """Raises InvalidInput where they cannot be made or verified; then all stays as it was."""
@@ -165,13 +169,15 @@ class AdmissionControl:
     def renew(self, security: Security | None = None, rules: Sequence[Rule] | None = None) -> bool:
         """Go by these settings, and by what the files hold now; whether anything is different.
 
-        What cannot be read is logged, and what was in force stays.
+        What cannot be read, or would be refused by others, is logged (`renewal_error`), and what was in force stays.
         """
         try:
-            changed = self.credentials.renew(security or self.credentials.security)
+            changed = self.credentials.renew(security or self.credentials.security, self._check_certificate)
             if changed:
                 self._renew_signatures()
+            self.renewal_error = ""
         except InvalidInput as error:
+            self.renewal_error = str(error)
             self.counters.key_renewal_failures += 1
             self._log.warning("key_renewal_failed", cause=str(error))
             return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import ssl
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ class Contexts(msgspec.Struct, frozen=True):
     client: ssl.SSLContext
 
 
+Check = Callable[[Contexts, str], None]
+"""Raises InvalidInput where a certificate, in this file, is of no use."""
+
+
 class Credentials:
     """`contexts`: None without certificates. `version` grows whenever something else is in force."""
 
@@ -45,14 +50,19 @@ class Credentials:
         self._digest = b""
         self.renew(security)
 
-    def renew(self, security: Security) -> bool:
-        """Read everything again; whether anything is different. Raises InvalidInput, and then all stays as it was."""
+    def renew(self, security: Security, check: Check | None = None) -> bool:
+        """Read everything again; whether anything is different. Raises InvalidInput, and then all stays as it was.
+
+        `check`: what else may be wrong with certificates.
+        """
         stamp = _stamp(security)
         digest = _digest(security)
         if self.version and digest == self._digest:
             self.security, self._stamp = security, stamp
             return False
         contexts = _read_contexts(security) if security.has_certificates else None
+        if contexts is not None and check is not None:
+            check(contexts, security.certificate)
         secrets = tuple(read_secret(path) for path in security.secrets)
         for path in (security.key, *security.secrets):
             if path:
@@ -190,13 +200,13 @@ def explain(error: BaseException) -> Refused:
 
 
 def check_own(credentials: Credentials, cluster: str, name: str) -> None:
-    """Raises InvalidInput where this node's own certificate would be refused by a node like itself.
+    """Raises InvalidInput where this node's own certificate would be refused by a node like itself."""
+    if credentials.contexts is not None:
+        check_certificate(credentials.contexts, credentials.security.certificate, cluster, name)
 
-    The node shakes hands with itself, in memory: that finds what its peers would, by the same rules.
-    """
-    contexts, path = credentials.contexts, credentials.security.certificate
-    if contexts is None:
-        return
+
+def check_certificate(contexts: Contexts, path: str, cluster: str, name: str) -> None:
+    """The node shakes hands with itself, in memory: that finds what its peers would, by the same rules."""
     try:
         shown = _shake_hands(contexts)
     except ssl.SSLError as error:
