@@ -56,6 +56,8 @@ class Credentials:
         `check`: what else may be wrong with certificates.
         """
         stamp = _stamp(security)
+        if security == self.security:
+            self._stamp = stamp  # what is of no use now is looked at again when it has changed, and not before
         digest = _digest(security)
         if self.version and digest == self._digest:
             self.security, self._stamp = security, stamp
