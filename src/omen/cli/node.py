@@ -8,6 +8,7 @@ import io
 import json
 import select
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, TextIO
 
 from omen.cli.arguments import add_json, at_least, seconds
@@ -194,10 +195,12 @@ def _tell_addresses(broker: Broker, as_json: bool) -> None:
         raise BlockingIOError("no process reads the output")
     facts = {"name": broker.name, "address": broker.address, "http": broker.http_address}
     mqtt = broker.mqtt_addresses
-    if as_json:
-        print_json({**facts, "mqtt": mqtt} if mqtt else facts)
-    else:
-        print_facts([(name, value or None) for name, value in {**facts, "mqtt": ", ".join(mqtt)}.items()])
+    with redirect_stdout(io.StringIO()) as lines:
+        if as_json:
+            print_json({**facts, "mqtt": mqtt} if mqtt else facts)
+        else:
+            print_facts([(name, value or None) for name, value in {**facts, "mqtt": ", ".join(mqtt)}.items()])
+    sys.stdout.write(lines.getvalue())  # at once: the log may go to the same place
     sys.stdout.flush()
 
 

@@ -43,6 +43,7 @@ def status(arguments: argparse.Namespace) -> int:
         _print_nodes(nodes)
         _print_stalled(nodes)
         _print_banned(nodes)
+        _print_warnings(nodes)
         print()
         print_facts([(name, _shown(value)) for name, value in totals.items()])
     return 0 if nodes and totals["well"] == len(nodes) else 1
@@ -91,6 +92,14 @@ def _print_banned(nodes: list[dict[str, Any]]) -> None:
     if rows:
         print()
         print_table(("dropped by", "node", "for"), rows)
+
+
+def _print_warnings(nodes: list[dict[str, Any]]) -> None:
+    """What does not keep a node from its work, but should be looked at; nothing where there is none."""
+    rows = [(node["name"], ", ".join(node["warnings"])) for node in nodes if node.get("warnings")]
+    if rows:
+        print()
+        print_table(("warned by", "of"), rows)
 
 
 def _print_stalled(nodes: list[dict[str, Any]]) -> None:

@@ -40,6 +40,15 @@ def test_streams_that_are_stalled_are_shown_the_longest_first(
     assert shown == [["ann", "jazz", "dan", "7", "12.5", "s"], ["ann", "tea", "cid", "1,200", "3.0", "s"]]
 
 
+def test_what_nodes_warn_of_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    warned = {**NODE, "warnings": ["seeds_unreachable", "keys_not_renewed"]}
+    monkeypatch.setattr("omen.net.local.cluster.survey", lambda *_: [warned, {**NODE, "name": "bob", "warnings": []}])
+    assert main(["status"]) == 0, "a node that warns does its work"
+    lines = capsys.readouterr().out.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.split() == ["warned", "by", "of"])
+    assert lines[first + 1].split() == ["ann", "seeds_unreachable,", "keys_not_renewed"] and not lines[first + 2]
+
+
 def test_where_none_is_stalled_nothing_is_said_of_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
