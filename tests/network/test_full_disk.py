@@ -112,6 +112,32 @@ def full_pipe() -> tuple[int, int]:
     return inward, outward
 
 
+def test_a_subscriber_whose_output_nobody_reads_stays_a_member_that_a_signal_ends() -> None:
+    """Its event loop stood still at the first message for which the pipe had no room."""
+    inward, outward = full_pipe()
+
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann:
+            command = [sys.executable, "-m", "omen.cli", "sub", "tea", "--join", ann.address, "--name", "sub"]
+            node = subprocess.Popen(command, stdout=outward, stderr=subprocess.DEVNULL)
+            try:
+                await until(lambda: ann.has_neighbours("tea"))
+                assert await ann.wait_held("tea", await ann.publish("tea", b"hot"), PATIENCE_S)
+                await asyncio.sleep(0.5)
+                node.send_signal(signal.SIGTERM)
+                await until(lambda: node.poll() is not None)
+                assert node.returncode == 0
+            finally:
+                node.kill()
+                node.wait()
+
+    try:
+        go(test())
+    finally:
+        os.close(inward)
+        os.close(outward)
+
+
 def test_a_node_whose_output_nobody_reads_joins_answers_and_leaves(tmp_path: Path) -> None:
     """Its event loop stood still at the first line for which the pipe had no room."""
     inward, outward = full_pipe()

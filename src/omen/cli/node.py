@@ -6,10 +6,9 @@ import argparse
 import base64
 import io
 import json
-import select
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least, seconds
 from omen.cli.output import print_facts, print_json, say
@@ -191,7 +190,9 @@ def run_node(arguments: argparse.Namespace) -> int:
 
 
 def _tell_addresses(broker: Broker, as_json: bool) -> None:
-    if not _has_room(sys.stdout):
+    from omen.net.running import has_room
+
+    if not has_room(sys.stdout):
         raise BlockingIOError("no process reads the output")
     facts = {"name": broker.name, "address": broker.address, "http": broker.http_address}
     mqtt = broker.mqtt_addresses
@@ -202,15 +203,6 @@ def _tell_addresses(broker: Broker, as_json: bool) -> None:
             print_facts([(name, value or None) for name, value in {**facts, "mqtt": ", ".join(mqtt)}.items()])
     sys.stdout.write(lines.getvalue())  # at once: the log may go to the same place
     sys.stdout.flush()
-
-
-def _has_room(stream: TextIO) -> bool:
-    """Whether a few lines can be written without waiting for a reader: the node's event loop would wait as well."""
-    try:
-        descriptor = stream.fileno()
-    except OSError:
-        return True  # in memory
-    return bool(select.select((), (descriptor,), (), 0)[1])
 
 
 def _replay(arguments: argparse.Namespace) -> int:

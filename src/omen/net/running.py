@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import select
 import signal
+import sys
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 PROMPT = 20 * MILLISECOND
 LOADED_S = 10.0  # by then all code is loaded: it lives as long as the node, and collections need not look at it
+UNREAD_PAUSE_S = 0.05
 NO_FILE = SettingsFile()
 Consumer = Callable[[Message | Gap], bool]
 """Takes what arrives; whether it has had enough."""
@@ -202,12 +205,26 @@ def run_node(
         flush_log()
 
 
+def has_room(stream: TextIO) -> bool:
+    """Whether a few lines can be written without waiting for a reader: the node's event loop would wait as well."""
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError):
+        return True  # in memory, or closed: writing fails at once
+    return bool(select.select((), (descriptor,), (), 0)[1])
+
+
 def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Consumer) -> None:
-    """Join, subscribe, hand on what arrives until it is enough or a signal comes, leave."""
+    """Join, subscribe, hand on what arrives until it is enough or a signal comes, leave.
+
+    `consume` writes to the output. While no process reads that, the node goes on as a member, and its inbox fills.
+    """
 
     async def take(broker: Broker, stop: asyncio.Event) -> None:
         await broker.subscribe(*topics, replay=replay)
         async for item in broker.messages():
+            while not has_room(sys.stdout):
+                await asyncio.sleep(UNREAD_PAUSE_S)
             if consume(item):
                 break
         stop.set()
