@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least, seconds, share
 from omen.cli.churn_google import add_google
+from omen.cli.churn_import import add_import
 from omen.cli.output import print_facts, print_json
 from omen.cli.progress import working
 
@@ -43,6 +44,7 @@ def add_parser(commands: Any) -> None:
     _add_random(kinds)
     _add_lifetimes(kinds)
     add_google(kinds)
+    add_import(kinds)
 
 
 def _add_random(kinds: Any) -> None:

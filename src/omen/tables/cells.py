@@ -55,17 +55,20 @@ def read_cells(
     optional: Sequence[str],
     needed: Sequence[str] = (),
     strict_names: bool = True,
+    present: Sequence[str] = (),
 ) -> Cells:
-    """Label columns, and others that may be left out; of these the `needed` may not, in no row."""
+    """Label columns, and others that may be left out; of these the `needed` may not, in no row, nor the `present` as a
+    whole.
+    """
     parts: list[RawPart] = []
     more: dict[str, list[Any]] = {}
     for part in list_parts(path):
         names = _header(part)
         _refuse_names(part.path, names, (*labels, *optional), strict_names)
-        require_columns(part.path, names, (*labels, *needed))
-        present = [name for name in optional if name in names]
-        require_columns(part.path, names, present)
-        raw, values = _read_part(part, labels, present)
+        require_columns(part.path, names, (*labels, *needed, *present))
+        there = [name for name in optional if name in names]
+        require_columns(part.path, names, there)
+        raw, values = _read_part(part, labels, there)
         for name in needed:
             for place, value in enumerate(values[name]):
                 if value is None:
