@@ -20,7 +20,7 @@ from omen.net.broker import Broker
 from omen.net.local.forking import fork_node
 from omen.net.names import split_address
 from omen.net.security.hello import Hello
-from omen.protocol.events import Send
+from omen.protocol.events import Connect, Send
 from omen.protocol.messages.overlay import Heartbeat
 
 ENOUGH_S = 0.6  # two attempts and their refusals take 0.1 s
@@ -72,18 +72,22 @@ def test_a_killed_process_is_declared_failed_before_a_heartbeat_is_missed(tmp_pa
     go(run())
 
 
-def test_a_message_to_where_nobody_listens_is_told_to_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_wanted", [False, True])
+def test_a_message_to_where_nobody_listens_is_told_to_the_core(
+    monkeypatch: pytest.MonkeyPatch, is_wanted: bool
+) -> None:
     async def run() -> None:
         unreached: list[int] = []
         with socket.create_server(("127.0.0.1", 0)) as closed:
-            port = closed.getsockname()[1]
+            address = f"127.0.0.1:{closed.getsockname()[1]}"
         async with Broker(config("ann", "tea")) as ann:
             assert ann.driver is not None
             monkeypatch.setattr(ann.driver, "on_peer_unreached", unreached.append)
-            ann.driver.obey([Send(99, f"127.0.0.1:{port}", Heartbeat(1))])
+            ann.driver.obey([Connect(99, address)] if is_wanted else [])
+            ann.driver.obey([Send(99, address, Heartbeat(1))])
             await until(lambda: unreached)
-            assert unreached == [99]
-            assert 99 not in ann.driver.peers.table
+            assert unreached[0] == 99
+            assert (99 in ann.driver.peers.table) == is_wanted
 
     go(run())
 

@@ -57,7 +57,7 @@ class PeerRefused(msgspec.Struct, frozen=True):
 
 
 class PeerUnreached(msgspec.Struct, frozen=True):
-    """A message to a peer that no connection is kept to is dropped: nobody listens where the peer is said to."""
+    """A message to a peer that there was no connection to is dropped: nobody listens where the peer is said to."""
 
     peer: NodeId
 

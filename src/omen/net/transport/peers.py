@@ -339,11 +339,14 @@ class Peers:
     def _note_refusal(self, peer: Peer, error: Exception) -> bool:
         """Tell when nobody listens where the peer itself did; whether all is done then.
 
-        A full backlog, a host that is down, a process without descriptors: none of them refuses.
+        A full backlog, a host that is down, a process without descriptors: none of them refuses. That a peer is not
+        where others say proves nothing, but nobody need wait for its answer.
         """
-        is_refused = isinstance(error, ConnectionRefusedError) and peer.address == peer.direct_address
-        if not is_refused or peer.failures > TRIES_BEFORE_LOSS:
+        if not isinstance(error, ConnectionRefusedError):
             return False
+        if peer.address != peer.direct_address or peer.failures > TRIES_BEFORE_LOSS:
+            self._listener.on_peer_unreached(peer.node)
+            return self.table.get(peer.node) is not peer
         self._listener.on_peer_refused(peer.node, None)
         if peer.is_wanted and self.table.get(peer.node) is peer and peer.failures < TRIES_BEFORE_LOSS:
             self._dialler.dial_after_refusal(peer)
