@@ -77,6 +77,7 @@ ELSEWHERE = {
     ".venv/bin/python -m tests.network.leave_and_crash": ("tests/network/test_leave_and_crash.py", "takes ten minutes"),
     ".venv/bin/python -m tests.network.upgrading": ("tests/network/test_upgrade.py", "takes minutes"),
     ".venv/bin/python -m tests.network.everything": ("tests/network/test_end_to_end.py", "takes an hour"),
+    "python examples/chat.py": ("tests/network/test_tutorials.py", "runs until stopped"),
     ".venv/bin/python -m tests.network.fuzz": ("tests/simulation/test_hostile.py", "takes an hour"),
 }
 NO_COMMANDS = {
@@ -85,6 +86,7 @@ NO_COMMANDS = {
     "docs/operations.md": ["2026-11-16T03:"],
     "docs/reliability.md": ["publications ", "lost ", "duplicated ", "out of order "],
     "docs/tables.md": ["w/"],
+    "docs/tutorials/chat.md": ["pkill "],
 }
 """How lines of indented blocks begin that show something else."""
 
