@@ -77,17 +77,29 @@ def test_a_message_to_where_nobody_listens_is_told_to_the_core(
     monkeypatch: pytest.MonkeyPatch, is_wanted: bool
 ) -> None:
     async def run() -> None:
-        unreached: list[int] = []
+        unreached: list[tuple[int, str]] = []
         with socket.create_server(("127.0.0.1", 0)) as closed:
             address = f"127.0.0.1:{closed.getsockname()[1]}"
         async with Broker(config("ann", "tea")) as ann:
             assert ann.driver is not None
-            monkeypatch.setattr(ann.driver, "on_peer_unreached", unreached.append)
+            monkeypatch.setattr(ann.driver, "on_peer_unreached", lambda node, where: unreached.append((node, where)))
             ann.driver.obey([Connect(99, address)] if is_wanted else [])
             ann.driver.obey([Send(99, address, Heartbeat(1))])
             await until(lambda: unreached)
-            assert unreached[0] == 99
+            assert unreached[0] == (99, address)
             assert (99 in ann.driver.peers.table) == is_wanted
+
+    go(run())
+
+
+def test_a_dial_to_a_wrong_address_does_not_take_a_message_to_the_right_one_with_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            wrong = f"127.0.0.1:{closed.getsockname()[1]}"
+        async with Broker(config("ann", "tea")) as ann, Broker(config("bob", "jazz")) as bob:
+            assert ann.driver is not None and bob.driver is not None
+            ann.driver.obey([Send(bob.node, wrong, Heartbeat(1)), Send(bob.node, bob.address, Heartbeat(1))])
+            await until(lambda: bob.driver is not None and bob.driver.received["Heartbeat"])
 
     go(run())
 

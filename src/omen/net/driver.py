@@ -393,9 +393,9 @@ class Driver:
         """Nobody listens any more where a peer did, or a later incarnation answers there."""
         self._feed_safely(PeerRefused(node, later))
 
-    def on_peer_unreached(self, node: NodeId) -> None:
+    def on_peer_unreached(self, node: NodeId, address: str) -> None:
         """Nobody listens where a peer was said to that this node keeps no connection to."""
-        self._feed_safely(PeerUnreached(node))
+        self._feed_safely(PeerUnreached(node, address))
 
     def on_name_met(self, other: Hello) -> None:
         """Another process of this node's name has answered or called."""

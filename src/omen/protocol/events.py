@@ -57,9 +57,10 @@ class PeerRefused(msgspec.Struct, frozen=True):
 
 
 class PeerUnreached(msgspec.Struct, frozen=True):
-    """A message to a peer that there was no connection to is dropped: nobody listens where the peer is said to."""
+    """A message to a peer without a connection is dropped: nobody listens at this address, said to be its own."""
 
     peer: NodeId
+    address: str = ""
 
 
 class Offence(StrEnum):

@@ -238,8 +238,8 @@ class OmenNode(ShownNode):
                 self._meet_contacts(peers)
             case events.PeerRefused(peer, later):
                 self._peer_losses.on_refused(peer, later)
-            case events.PeerUnreached(peer):
-                self._parts.coordinator.on_unreached(peer)
+            case events.PeerUnreached(peer, address):
+                self._parts.coordinator.on_unreached(peer, address)
             case events.PeerOffended(peer, offence):
                 self._peer_losses.hold_to_account(peer, offence)
             case events.NameFree(incarnation):

@@ -91,8 +91,9 @@ class Dialler:
 
     async def _try(self, peer: Peer) -> None:
         error: Exception | None = None
+        address = peer.address
         try:
-            await self.greet(peer.address, peer.node)
+            await self.greet(address, peer.node)
         except (OSError, Refused) as failure:
             error = failure
         except Exception as failure:
@@ -100,7 +101,10 @@ class Dialler:
             self._log.warning("dial_failed", peer=peer.name, address=peer.address, cause=str(failure))
         peer.dialling = None
         if error is not None and not self.is_closed:
-            self._failed(peer, error)
+            if peer.address != address:  # another was named meanwhile: what waits may be meant for that one
+                self.dial(peer)
+            else:
+                self._failed(peer, error)
 
     async def greet(self, address: str, expected: int | None = None) -> Hello:
         """Dial an address, learn which node is there; the connection stays. Raises OSError, TimeoutError or Refused."""

@@ -316,7 +316,7 @@ class Peers:
         if not peer.is_wanted:
             del self.table[peer.node]
             if isinstance(error, ConnectionRefusedError):
-                self._listener.on_peer_unreached(peer.node)
+                self._listener.on_peer_unreached(peer.node, peer.address)
             return
         if any(not urgent for _, _, urgent, _ in peer.waiting):
             peer.is_broken = True
@@ -337,15 +337,13 @@ class Peers:
             self._dialler.dial_again(peer)
 
     def _note_refusal(self, peer: Peer, error: Exception) -> bool:
-        """Tell when nobody listens where the peer itself did; whether all is done then.
-
-        A full backlog, a host that is down, a process without descriptors: none of them refuses. That a peer is not
-        where others say proves nothing, but nobody need wait for its answer.
+        """Tell when nobody listens where the peer itself did (a full backlog, a host that is down, a process without
+        descriptors: none of them refuses), or where others say that it is; whether all is done then.
         """
         if not isinstance(error, ConnectionRefusedError):
             return False
         if peer.address != peer.direct_address or peer.failures > TRIES_BEFORE_LOSS:
-            self._listener.on_peer_unreached(peer.node)
+            self._listener.on_peer_unreached(peer.node, peer.address)
             return self.table.get(peer.node) is not peer
         self._listener.on_peer_refused(peer.node, None)
         if peer.is_wanted and self.table.get(peer.node) is peer and peer.failures < TRIES_BEFORE_LOSS:

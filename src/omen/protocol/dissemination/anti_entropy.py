@@ -265,15 +265,17 @@ class AntiEntropy:
         since = now - mark.since * 1000 if mark.since >= 0 else NEVER
         if forgotten:
             start = forgotten + 1
+        elif carried.linked_at is not None and top == mark.last and now - mark.idle * 1000 < carried.linked_at - EARLY:
+            start = top + 1  # it was over before this node was linked
         elif not fresh and not settling:
             start = mark.opened
         elif carried.replays or carried.is_compared:
             start = min(mark.first, self._owed_from(carried, mark, since, now))
         else:
-            start = min(top + 1, self._owed_from(carried, mark, since, now))
+            start = min(max(mark.last, 0) + 1, self._owed_from(carried, mark, since, now))
         is_edge = start > top
-        if stream is not None and stream.recent and is_edge:
-            start = min(stream.recent)
+        if stream is not None and stream.recent and not forgotten:
+            start = min(start, min(stream.recent))
         if stream is None:
             stream = self._windows.open_stream(carried, key, start - 1, mark.opened, now - mark.idle * 1000)
         else:
@@ -312,7 +314,7 @@ class AntiEntropy:
         """Tell the publisher's application how far those who pass its publications on are."""
         carried = stream.carried
         peers = [peer for peer in carried.eager or carried.peers if peer not in self._slow]
-        held = min((known.last if (known := stream.known.get(peer)) is not None else 0 for peer in peers), default=0)
+        held = min((self._held_by(stream, peer) for peer in peers), default=0)
         if held <= stream.held:
             return
         self._windows.note_acknowledged(stream, held)
@@ -324,3 +326,12 @@ class AntiEntropy:
         if held > carried.held:
             carried.held = held
             self._out.put(Held(carried.topic, held))
+
+    @staticmethod
+    def _held_by(stream: Stream, peer: NodeId) -> int:
+        """What a neighbour still fetches of the time before it began, it does not hold."""
+        known = stream.known.get(peer)
+        if known is None:
+            return 0
+        is_fetching = known.awaits and known.first > max(stream.held + 1, stream.first)
+        return stream.held if is_fetching else known.last

@@ -17,12 +17,12 @@ from typing import assert_never, get_args
 
 from omen.errors import InvalidInput
 from omen.protocol.config import Config
-from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.anti_entropy import AntiEntropy
 from omen.protocol.dissemination.backpressure import Backpressure
 from omen.protocol.dissemination.retransmission import Retransmission, RetransmissionTimer
 from omen.protocol.dissemination.stream import NEVER, Stream, make_delivery
+from omen.protocol.dissemination.tree import Plumtree
 from omen.protocol.dissemination.window import (
     OVERHEAD,
     ROUND,
@@ -56,66 +56,6 @@ Neighbours = Mapping[NodeId, tuple[Ref, frozenset[Topic]]]
 Control = Announce | RetransmissionRequest | Prune | Graft
 """What neighbours say about publications."""
 DisseminationTimer = AnnounceTimer | RetransmissionTimer | SweepTimer
-
-
-class Plumtree:
-    """Cuts branches that bring everything twice, but never the one by which this node hears the stream it follows."""
-
-    def __init__(self, settings: Settings, out: Outbox, slow: set[NodeId]) -> None:
-        self._settings = settings
-        self._out = out
-        self._slow = slow
-
-    def fanout(self, carried: TopicWindow, sender: NodeId) -> tuple[NodeId, ...]:
-        """To whom what comes from this one goes on; kept until links, interests or the tree change."""
-        to = carried.fanout.get(sender)
-        if to is None:
-            to = tuple(sorted(peer for peer in carried.eager if peer != sender and peer not in self._slow))
-            carried.fanout[sender] = to
-        return to
-
-    def on_duplicate(self, stream: Stream, sender: NodeId, now: Time) -> None:
-        """Cut the branch it came by, if the stream also comes by another and is the one the tree follows."""
-        carried = stream.carried
-        ref = carried.peers.get(sender)
-        if ref is None or stream.is_own:
-            return
-        if sender in carried.eager:
-            if stream.parent == sender or stream.parent not in carried.eager or carried.pace(now) is not stream:
-                return
-            carried.make_lazy(sender)
-        elif now - carried.pruned_at.get(sender, -self._settings.prune_pause) < self._settings.prune_pause:
-            return
-        self._cut(carried, ref, now)
-
-    def _cut(self, carried: TopicWindow, ref: Ref, now: Time) -> None:
-        carried.pruned_at[ref.id] = now
-        self._out.send(ref, Prune(carried.topic))
-
-    def bypass(self, carried: TopicWindow, broken: NodeId, now: Time) -> list[NodeId]:
-        """A branch has broken: the other links of the topic take its place at once, and send what it may have kept.
-
-        What then comes twice cuts them off again. Returned: who took its place.
-        """
-        others = sorted(carried.peers.keys() - carried.eager - self._slow)
-        for peer in others:
-            carried.make_eager(peer)
-            wants = tuple(
-                (carried.topic, stream.publisher, stream.incarnation, stream.last + 1, 0)
-                for stream in carried.streams.values()
-                if stream.parent == broken and stream.is_settled and now - stream.heard < self._settings.pace_time
-            )
-            ref = carried.peers[peer]
-            self._out.send(ref, RetransmissionRequest(wants, graft=True) if wants else Graft(carried.topic))
-        return others
-
-    def on_prune(self, carried: TopicWindow, sender: NodeId, now: Time) -> None:
-        """Agreed, unless this is where publications come from."""
-        pace = carried.pace(now)
-        if pace is not None and pace.parent == sender and not pace.is_own:
-            self._out.send(carried.peers[sender], Graft(carried.topic))
-        else:
-            carried.make_lazy(sender)
 
 
 class Dissemination:
@@ -479,7 +419,11 @@ class Dissemination:
                     if carried is not None and sender in carried.peers:
                         heard |= self._anti_entropy.hear(carried, sender, marks, compare, now)
                 self._retransmission.on_answer(sender, answers, heard, now)
-            case RetransmissionRequest():
+            case RetransmissionRequest(wants, graft):
+                for topic, publisher, incarnation, first, _ in wants if graft else ():
+                    carried = self._windows.topics.get(topic)
+                    if carried is not None and sender in carried.peers:
+                        self._tree.hear_request(carried, sender, stream_key(topic, publisher, incarnation), first, now)
                 self._retransmission.serve(sender, message, now)
             case Prune(topic) | Graft(topic):
                 carried = self._windows.topics.get(topic)

@@ -264,7 +264,7 @@ class Retransmission:
         return min((start for start in starts if start > sequence and known.keeps_until(start) >= start), default=FAR)
 
     def _batch(self, stream: Stream) -> int:
-        newest = stream.recent.get(stream.top)
+        newest = next(reversed(stream.recent.values()), None)
         size = len(newest.frame) if newest is not None else 1
         return max(1, min(self._settings.batch_count, self._settings.batch_bytes // size))
 
@@ -337,7 +337,10 @@ class Retransmission:
         free = [peer for peer in able if self._has_credit(peer, now) and self._load(peer) == 0]
         if free:
             peer = free[0]
-            first = max(stream.backfill, stream.known[peer].first, wanted - self._batch(stream) + 1)
+            batch = self._batch(stream)
+            if stream.backlog:  # the answer was full before it came to what is next here: ask for less
+                batch = min(batch, max(1, len(stream.backlog) // 2))
+            first = max(stream.backfill, stream.known[peer].first, wanted - batch + 1)
             stream.backlog.clear()
             self._add(stream, peer, first, wanted, now, older=True)
 

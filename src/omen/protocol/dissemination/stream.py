@@ -286,3 +286,7 @@ def make_delivery(stream: Stream, publication: Publication) -> Deliver:
 
 def first_of(hole: Hole) -> int:
     return hole.first
+
+
+def heard_of(stream: Stream) -> Time:
+    return stream.heard

@@ -111,9 +111,9 @@ class Coordinator:
     def on_node_lost(self, node: NodeId, incarnation: int) -> None:
         self._conclude(self._repairer.on_node_lost(node, incarnation))
 
-    def on_unreached(self, node: NodeId) -> None:
+    def on_unreached(self, node: NodeId, address: str) -> None:
         """Nobody listens where a node was said to be."""
-        self._conclude(self._repairer.on_unreached(node))
+        self._conclude(self._repairer.on_unreached(node, address))
 
     def on_shadow_reply(self, _: NodeId, message: ShadowReply) -> None:
         self._conclude(self._repairer.on_reply(message))

@@ -303,7 +303,7 @@ class Repairer:
     def _question(self, repair: Repair) -> ShadowQuery:
         return repair.question(self._peer_table.ref, self._peer_table.is_declared_failed)
 
-    def on_unreached(self, node: NodeId) -> Outcome | None:
+    def on_unreached(self, node: NodeId, address: str) -> Outcome | None:
         """Nobody listens where a member was asked. It is asked once more soon; if that is refused too, it has ended.
 
         Not in the paper, whose members are all alive. The views of a coordinator may name a node whose loss others
@@ -311,6 +311,8 @@ class Repairer:
         """
         repair = self.repair
         if repair is None or repair.stage != ASKING or node not in repair.silent():
+            return None
+        if repair.members[node].address != address:  # others may name an address that is not its own
             return None
         if repair.refused.get(node) == repair.attempt:
             return self._go_on(repair, self._pass_over(repair, node))

@@ -200,13 +200,13 @@ def test_a_member_that_refuses_twice_is_not_waited_for() -> None:
     repairer = coordinating.repairer
     assert repairer.repair is not None
     again = UnreachedTimer(LOST, repairer.repair.attempt, 8)
-    assert repairer.on_unreached(8) is None
+    assert repairer.on_unreached(8, "") is None
     assert timers(coordinating) == [again]
-    assert repairer.on_unreached(8) is None, "what was under way meanwhile proves no more"
+    assert repairer.on_unreached(8, "") is None, "what was under way meanwhile proves no more"
     coordinating.context.out.take()
     repairer.on_unreached_timer(again)
     assert [to for to, message in sent(coordinating.context.out) if isinstance(message, ShadowQuery)] == [8]
-    repairer.on_unreached(8)
+    repairer.on_unreached(8, "")
     assert 8 in repairer.repair.gone
 
 
@@ -215,8 +215,21 @@ def test_a_member_that_answers_the_second_question_stays() -> None:
     coordinating.fire(RepairStage.GATHERING)
     repairer = coordinating.repairer
     assert repairer.repair is not None
-    repairer.on_unreached(8)
+    repairer.on_unreached(8, "")
     repairer.on_unreached_timer(UnreachedTimer(LOST, repairer.repair.attempt, 8))
     coordinating.reply(ref(8))
-    repairer.on_unreached(8)
+    repairer.on_unreached(8, "")
+    assert 8 in repairer.repair.members
+
+
+def test_an_address_that_is_not_a_members_own_says_nothing_of_it() -> None:
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    repairer = coordinating.repairer
+    assert repairer.repair is not None
+    coordinating.context.out.take()
+    repairer.on_unreached(8, "192.0.2.1:9")
+    assert timers(coordinating) == []
+    repairer.repair.refused[8] = repairer.repair.attempt
+    repairer.on_unreached(8, "192.0.2.1:9")
     assert 8 in repairer.repair.members

@@ -1,0 +1,93 @@
+"""What a newcomer begins with, fetches of the time before it, and counts for."""
+
+from __future__ import annotations
+
+import pytest
+
+from omen.protocol.events import MILLISECOND, NodeId
+from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
+
+
+def join(nodes: Neighbourhood, node: NodeId, near: NodeId, takes: float = 0) -> None:
+    """A node that is linked for the first time, which takes so many milliseconds."""
+    nodes.waiting.add(node)
+    nodes.add(node)
+    nodes.link(near, node)
+    nodes.run(takes)
+    nodes.waiting.discard(node)
+    nodes.refresh()
+
+
+@pytest.mark.parametrize(
+    "sizes", [[3000] * 100, [20_000] * 60, [1100] * 240 + [1 << 20] * 8, [300_000] * 20 + [10] * 50]
+)
+def test_a_newcomer_fetches_a_window_that_is_larger_than_one_answer(sizes: list[int]) -> None:
+    nodes = Neighbourhood([(1, 2)])
+    for size in sizes:
+        nodes.publish(1, bytes(size))
+        nodes.run(5)
+    join(nodes, 3, 2, takes=100)
+    nodes.run(2000)
+    assert len(nodes.parts[3].kept(TOPIC)) == len(sizes)
+    assert nodes.over[2, 3] < 5 * len(sizes), "an answer that is full is not asked for again and again"
+
+
+def test_who_was_cut_off_gets_all_through_a_newcomer() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 4)])
+    nodes.publish(1)
+    nodes.run(1000)
+    nodes.unlink(2, 4)
+    for _ in range(200):
+        nodes.publish(1, bytes(3000))
+        nodes.run(10)
+    join(nodes, 3, 2, takes=100)
+    nodes.run(900)
+    nodes.link(3, 4)
+    nodes.run(3000)
+    assert nodes.sequences(4, 1) == list(range(1, 202))
+
+
+def test_what_came_to_a_newcomer_before_it_knew_where_the_stream_begins_is_delivered() -> None:
+    """Its neighbour is a newcomer too; the publisher said little for long, and then much."""
+    nodes = Neighbourhood([(1, 2)])
+    nodes.latency = lambda sender, to: 20 * MILLISECOND
+    nodes.publish(1)
+    nodes.run(7000)
+    join(nodes, 3, 2)
+    join(nodes, 4, 3)
+    nodes.run(5)
+    for _ in range(100):
+        nodes.publish(1)
+        nodes.run(1)
+    nodes.run(3000)
+    assert nodes.sequences(4, 1) == list(range(2, 102))
+
+
+@pytest.mark.parametrize("silent_s", [5, 25])
+def test_what_was_over_before_a_newcomer_is_not_told_where_the_first_comparison_comes_late(silent_s: int) -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.latency = lambda sender, to: (2100 if 3 in (sender, to) else 1) * MILLISECOND
+    for _ in range(200):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.run(1000 * silent_s)
+    join(nodes, 3, 2)
+    nodes.run(12_000)
+    assert nodes.given[3] == []
+
+
+def test_a_neighbour_that_still_fetches_does_not_hold() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    nodes.latency = lambda sender, to: 20 * MILLISECOND
+    nodes.publish(1)
+    nodes.run(1000)
+    nodes.crash(2)
+    nodes.refresh()
+    for _ in range(60):
+        nodes.publish(1, bytes(20_000))
+    nodes.run(500)
+    join(nodes, 4, 1, takes=100)
+    while nodes.parts[1].unheld(frozenset()):
+        assert nodes.now < 10**7
+        nodes.run(5)
+    assert len(nodes.parts[4].kept(TOPIC)) == 61
