@@ -3,10 +3,13 @@
     python -m tests.network.mqtt_chaos --nodes 12 --clients 300 --seconds 120 --kills 3
 
 Each node is a process. Every client has a session, subscribes to a topic of its own, to a topic of its group and to a
-wildcard, publishes with QoS 1 and 2, and connects to any other node when its own is gone. Counted: messages that were
-acknowledged to their publisher (PUBACK, PUBREC) and did not come to a client subscribed to them (lost); messages with
-QoS 2 that came twice to one client (duplicated); connections that did not find their session. `--restart`: at the end
-all nodes are killed and started again, and every client must find its session and what was published last.
+wildcard, every third also to a shared subscription; it publishes with QoS 1 and 2, and connects to any other node when
+its own is gone. Ten more have wills: they are lost with their node or of themselves, or say goodbye. Counted: messages
+that were acknowledged to their publisher (PUBACK, PUBREC), and wills of lost clients, that did not come to a client
+subscribed to them (lost); messages with QoS 2 that came twice to one client, or to two members of a share (duplicated);
+wills of clients that said goodbye (unwanted); topics whose retained message is older at a node than the last that was
+acknowledged; connections that did not find their session. `--restart`: at the end all nodes are killed and started
+again, and every client must find its session and what was published last.
 """
 
 from __future__ import annotations
@@ -23,25 +26,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import mqtt5
-from mqtt5 import (
-    ConnAckPacket,
-    PubAckPacket,
-    PubCompPacket,
-    PublishPacket,
-    PubRecPacket,
-    PubRelPacket,
-    QoS,
-    SubAckPacket,
-    SubscribePacket,
-    TopicFilter,
-)
+from tests.network.mqtt_clients import Client, Mortal, retained_at
 
-GROUPS = 10
+GROUPS, SHARES = 10, 4
 SETTLE_S = 20.0
 
 
@@ -70,135 +60,6 @@ class Node:
             self.process = None
 
 
-class Client:
-    """A client with a session. `due`: what it must get; `got`: how often it got what."""
-
-    def __init__(self, name: str, patterns: list[str], cluster: Cluster) -> None:
-        self.name, self.patterns, self._cluster = name, patterns, cluster
-        self.got: Counter[bytes] = Counter()
-        self.acknowledged: dict[bytes, tuple[str, int, float]] = {}
-        self.sessions_lost = self.connections = 0
-        self.is_ready = False
-        self.is_online = asyncio.Event()
-        self._open: dict[int, tuple[PublishPacket, bool]] = {}
-        self._received: set[int] = set()
-        self._number = self._serial = 0
-        self._writer: asyncio.StreamWriter | None = None
-
-    async def run(self) -> None:
-        while not self._cluster.is_over:
-            self.is_online.clear()
-            with suppress(OSError, asyncio.IncompleteReadError, TimeoutError, ValueError, EOFError):
-                await self._connection()
-            if self._writer is not None:
-                self._writer.close()
-            await asyncio.sleep(self._cluster.draw.uniform(0.1, 0.6))
-
-    async def _connection(self) -> None:
-        living = [one for one in self._cluster.nodes if one.process is not None]
-        if not living:
-            raise ConnectionError("no node is there")
-        node = self._cluster.draw.choice(living)
-        async with asyncio.timeout(5):
-            reader, writer = await asyncio.open_connection("127.0.0.1", node.port)
-        self._writer = writer
-        packets = self._packets(reader)
-        writer.write(mqtt5.ConnectPacket(self.name, clean_start=False, session_expiry_interval=3600).write())
-        async with asyncio.timeout(15):
-            hello = await anext(packets)
-        if not isinstance(hello, ConnAckPacket) or int(hello.reason_code):
-            return
-        self.connections += 1
-        if self.is_ready and not hello.session_present:
-            self.sessions_lost += 1
-            self._received.clear()
-        if not self.is_ready:
-            filters = [TopicFilter(pattern, max_qos=QoS(2)) for pattern in self.patterns]
-            writer.write(SubscribePacket(1, filters).write())
-        else:
-            self._resume(writer)
-        async for packet in packets:
-            self._take(packet, writer)
-
-    def _resume(self, writer: asyncio.StreamWriter) -> None:
-        for number, (packet, is_released) in self._open.items():
-            again = PublishPacket(packet.topic, packet.payload, qos=packet.qos, packet_id=number, duplicate=True)
-            writer.write(PubRelPacket(number).write() if is_released else again.write())
-        self.is_online.set()
-
-    async def _packets(self, reader: asyncio.StreamReader) -> Any:
-        buffer = b""
-        while data := await reader.read(65536):
-            buffer += data
-            for packet, size in _whole(buffer):
-                buffer = buffer[size:]
-                yield packet
-        raise EOFError
-
-    def _take(self, packet: Any, writer: asyncio.StreamWriter) -> None:
-        match packet:
-            case SubAckPacket():
-                self.is_ready = True
-                self.is_online.set()
-            case PublishPacket():
-                number, qos = packet.packet_id, int(packet.qos)
-                if qos != 2 or number not in self._received:
-                    self.got[packet.payload] += 1
-                if qos == 1:
-                    writer.write(PubAckPacket(number).write())
-                elif qos == 2:
-                    self._received.add(number)
-                    writer.write(PubRecPacket(number).write())
-            case PubRelPacket():
-                self._received.discard(packet.packet_id)
-                writer.write(PubCompPacket(packet.packet_id).write())
-            case PubAckPacket() | PubRecPacket():
-                sent = self._open.get(packet.packet_id)
-                if sent is None:
-                    return
-                message = sent[0]
-                self.acknowledged.setdefault(message.payload, (message.topic, int(message.qos), time.time()))
-                if isinstance(packet, PubAckPacket):
-                    del self._open[packet.packet_id]
-                else:
-                    self._open[packet.packet_id] = (message, True)
-                    writer.write(PubRelPacket(packet.packet_id).write())
-            case PubCompPacket():
-                self._open.pop(packet.packet_id, None)
-
-    def publish(self, topic: str, qos: int) -> None:
-        """Publish, unless there is no connection, or too much is on its way."""
-        if not self.is_online.is_set() or len(self._open) > 20 or self._writer is None:
-            return
-        self._number = self._number % 60_000 + 1
-        if self._number in self._open:
-            return
-        self._serial += 1
-        payload = f"{self.name} {self._serial} {qos}".encode()
-        packet = PublishPacket(topic, payload, qos=QoS(qos), packet_id=self._number)
-        self._open[self._number] = (packet, False)
-        self._writer.write(packet.write())
-
-
-def _whole(buffer: bytes) -> Iterator[tuple[Any, int]]:
-    """The packets that are complete, with their sizes."""
-    while len(buffer) >= 2:
-        length = shift = place = 0
-        while True:
-            place += 1
-            if place >= len(buffer):
-                return
-            length |= (buffer[place] & 0x7F) << shift
-            shift += 7
-            if buffer[place] < 0x80:
-                break
-        size = place + 1 + length
-        if len(buffer) < size:
-            return
-        yield mqtt5.read(buffer[:size])[0], size
-        buffer = buffer[size:]
-
-
 class Cluster:
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self.draw = random.Random(options.seed)
@@ -206,11 +67,21 @@ class Cluster:
         ports = _free_ports(2 * options.nodes)
         self.nodes = [Node(number, folder, ports) for number in range(options.nodes)]
         self.clients = [
-            Client(f"c{number}", [f"own/{number}", f"group/{number % GROUPS}", f"wild/{number % GROUPS}/+"], self)
-            for number in range(options.clients)
+            Client(f"c{number}", self._patterns(number), self._ports, self.draw) for number in range(options.clients)
         ]
-        self.is_over = False
+        self.mortals = [
+            Mortal(f"m{number}", f"group/{number % GROUPS}", self._ports, self.draw) for number in range(options.wills)
+        ]
+        self.retained_wrong = 0
         self.killed = 0
+
+    def _ports(self) -> list[int]:
+        return [node.port for node in self.nodes if node.process is not None]
+
+    def _patterns(self, number: int) -> list[str]:
+        group = number % GROUPS
+        patterns = [f"own/{number}", f"group/{group}", f"wild/{group}/+"]
+        return [*patterns, f"$share/s/{_shared(group)}"] if self.options.shares and _is_member(number) else patterns
 
     async def run(self) -> dict[str, Any]:
         for node in self.nodes:
@@ -220,18 +91,20 @@ class Cluster:
         tasks = [asyncio.ensure_future(client.run()) for client in self.clients]
         while not all(client.is_ready for client in self.clients):
             await asyncio.sleep(0.5)
+        dying = [asyncio.ensure_future(mortal.run()) for mortal in self.mortals]
         publishing = asyncio.ensure_future(self._publish())
         await asyncio.sleep(5)
         self.counted_from = time.time()
         end = time.time() + self.options.seconds
         while time.time() < end:
             await self._kill_some()
-        publishing.cancel()
+        for task in (publishing, *dying):
+            task.cancel()
         if self.options.restart:
             await self._restart_all()
         await asyncio.sleep(SETTLE_S)
         await self._wait_for_all()
-        self.is_over = True
+        await self._check_retained()
         for task in tasks:
             if task.done():
                 task.result()  # a client that has ended would count as one that lacks nothing
@@ -240,11 +113,16 @@ class Cluster:
 
     async def _publish(self) -> None:
         pause = 1 / self.options.rate
+        kinds = ["own", "group", "wild", "kept", *(["shared"] if self.options.shares else [])]
         while True:
             client = self.draw.choice(self.clients)
             other = self.draw.randrange(len(self.clients))
-            topic = self.draw.choice([f"own/{other}", f"group/{other % GROUPS}", f"wild/{other % GROUPS}/x"])
-            client.publish(topic, self.draw.choice((1, 2)))
+            kind, qos, group = self.draw.choice(kinds), self.draw.choice((1, 2)), other % GROUPS
+            if kind == "kept":  # of one publisher each, so that it is known which was the last
+                self.clients[group % len(self.clients)].publish(f"kept/{group}", qos, retain=True)
+            else:
+                topics = {"own": f"own/{other}", "group": f"group/{group}", "wild": f"wild/{group}/x"}
+                client.publish(topics.get(kind, _shared(group)), qos)
             await asyncio.sleep(pause)
 
     async def _kill_some(self) -> None:
@@ -258,7 +136,7 @@ class Cluster:
         await asyncio.sleep(self.options.pause)
 
     async def _restart_all(self) -> None:
-        await asyncio.sleep(3)
+        await asyncio.sleep(self.options.quiet)
         for node in self.nodes:
             node.kill()
         await asyncio.sleep(2)
@@ -266,28 +144,52 @@ class Cluster:
             node.start()
         await asyncio.sleep(10)
 
-    def _due(self) -> Iterator[tuple[Client, bytes]]:
+    def _due(self) -> Iterator[tuple[list[Client], bytes]]:
+        """What was acknowledged, and of which clients each one must have it; of a share any one."""
         by_topic: dict[str, list[Client]] = {}
         for number, client in enumerate(self.clients):
             for topic in (f"own/{number}", f"group/{number % GROUPS}", f"wild/{number % GROUPS}/x"):
                 by_topic.setdefault(topic, []).append(client)
-        for publisher in self.clients:
+        for publisher in (*self.clients, *self.mortals):
             for payload, (topic, _, at) in publisher.acknowledged.items():
-                if at >= self.counted_from:
-                    for client in by_topic[topic]:
-                        yield client, payload
+                if at < self.counted_from:
+                    continue
+                if topic.startswith("shared/"):
+                    yield self._members(topic), payload
+                else:
+                    yield from (([client], payload) for client in by_topic.get(topic, ()))
+
+    def _members(self, topic: str) -> list[Client]:
+        return [client for client in self.clients if f"$share/s/{topic}" in client.patterns]
 
     async def _wait_for_all(self) -> None:
         end = time.time() + 60
-        while time.time() < end and any(not client.got[payload] for client, payload in self._due()):
+        while time.time() < end and any(_lacks(clients, payload) for clients, payload in self._due()):
             await asyncio.sleep(2)
+
+    async def _check_retained(self) -> None:
+        """At every node the last that was acknowledged, or one that was sent after it."""
+        last: dict[str, int] = {}
+        for publisher in self.clients:
+            for payload, (topic, _, _) in publisher.acknowledged.items():
+                if topic.startswith("kept/"):
+                    last[topic] = max(last.get(topic, 0), int(payload.split()[1]))
+        for port in self._ports():
+            found = await retained_at(port, "kept/+")
+            wrong = [topic for topic, serial in last.items() if int(found.get(topic, b"x 0").split()[1]) < serial]
+            self.retained_wrong += len(wrong)
 
     def verdict(self) -> dict[str, Any]:
         due = list(self._due())
-        lost = Counter(payload.split()[2].decode() for client, payload in due if not client.got[payload])
-        twice = Counter(
-            payload.split()[2].decode() for client in self.clients for payload, n in client.got.items() if n > 1
-        )
+        shared = {payload for clients, payload in due if len(clients) > 1}
+        lost = [(clients[0], payload) for clients, payload in due if _lacks(clients, payload)]
+        twice = [(client, payload) for client in self.clients for payload, n in client.got.items() if n > 1]
+        members = Counter(payload for client in self.clients for payload in client.got if payload in shared)
+        twice += [(self.clients[0], payload) for payload, n in members.items() if n > 1]
+        forbidden = {payload for mortal in self.mortals for payload in mortal.forbidden}
+        unwanted = [(client, one) for client in self.clients for one in client.got if one in forbidden]
+        for what, found in (("lost", lost), ("twice", twice), ("unwanted", unwanted)):
+            self._tell(what, found)
         return {
             "nodes": len(self.nodes),
             "clients": len(self.clients),
@@ -295,17 +197,49 @@ class Cluster:
             "killed": self.killed,
             "acknowledged": sum(len(client.acknowledged) for client in self.clients),
             "due": len(due),
-            "lost_qos_1": lost["1"],
-            "lost_qos_2": lost["2"],
-            "duplicated_qos_1": twice["1"],
-            "duplicated_qos_2": twice["2"],
+            "lost_qos_1": _count(lost, "1"),
+            "lost_qos_2": _count(lost, "2"),
+            "duplicated_qos_1": _count(twice, "1"),
+            "duplicated_qos_2": _count(twice, "2"),
+            "shared": len(shared),
+            "shared_lost": sum(payload in shared for _, payload in lost),
+            "shared_twice": sum(payload in shared for _, payload in twice),
+            "wills": sum(len(mortal.acknowledged) for mortal in self.mortals),
+            "wills_lost": sum(payload.startswith(b"m") for _, payload in lost),
+            "wills_unwanted": len(unwanted),
+            "retained_wrong": self.retained_wrong,
             "connections": sum(client.connections for client in self.clients),
             "sessions_not_found": sum(client.sessions_lost for client in self.clients),
         }
 
+    def _tell(self, what: str, found: list[tuple[Client, bytes]]) -> None:
+        """How each came about, on the standard error: what every client saw of the message."""
+        for client, payload in found[: self.options.tell]:
+            print(f"{what}: {payload.decode()} at {client.name}", file=sys.stderr)
+            told = [line for one in (*self.clients, *self.mortals) for line in one.history.get(payload, ())]
+            near = [line for line in told if payload.decode().split()[0] in line or client.name in line]
+            for line in sorted(near if len(told) > 20 else told):
+                print(f"  {line}", file=sys.stderr)
+
     def stop(self) -> None:
         for node in self.nodes:
             node.kill()
+
+
+def _shared(group: int) -> str:
+    return f"shared/{group % SHARES}"
+
+
+def _is_member(number: int) -> bool:
+    return number % 3 == 0
+
+
+def _lacks(clients: list[Client], payload: bytes) -> bool:
+    return not any(client.got[payload] for client in clients)
+
+
+def _count(found: list[tuple[Client, bytes]], qos: str) -> int:
+    return sum(payload.split()[2].decode() == qos for _, payload in found)
 
 
 def _free_ports(count: int) -> list[int]:
@@ -318,6 +252,9 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
+FATAL = ("lost_qos_1", "lost_qos_2", "duplicated_qos_2", "wills_unwanted", "retained_wrong", "sessions_not_found")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=5)
@@ -327,8 +264,12 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=1, help="nodes killed at once, at most")
     parser.add_argument("--down", type=float, default=3, help="seconds until they are started again")
     parser.add_argument("--pause", type=float, default=12, help="seconds until the next are killed")
+    parser.add_argument("--wills", type=int, default=10, help="clients that have a will, and are lost or say goodbye")
+    parser.add_argument("--shares", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--restart", action="store_true")
+    parser.add_argument("--quiet", type=float, default=3, help="seconds without a publication before the restart")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tell", type=int, default=20, help="how many of each finding to tell the story of")
     parser.add_argument("--keep", type=Path, help="a folder for settings and logs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
@@ -340,7 +281,7 @@ def main() -> int:
         finally:
             cluster.stop()
     print(json.dumps(found))
-    return 1 if found["lost_qos_1"] or found["lost_qos_2"] or found["duplicated_qos_2"] else 0
+    return 1 if any(found[what] for what in FATAL) else 0
 
 
 if __name__ == "__main__":

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from mqtt5 import DisconnectReasonCode, PublishPacket
 
-from omen.net.groups import GroupTable, Member
+from omen.net.groups import Member
 from omen.net.mqtt.codec import encode
 from omen.net.mqtt.outputs import Carry, Client, DoorLimits, GiveUp, Output, Retained, TellGroup, Write
 from omen.net.mqtt.session import EXACTLY_ONCE, ApplicationMessage, Owed, Session, Stream, Subscription
+from omen.net.mqtt.shares import Shares
 from omen.net.mqtt.topics import SHARE, FilterTree, filter_of, has_wildcard, is_shared, matches
 from omen.net.mqtt.wishes import Change, Wishes
+
+STREAMS_AT_MOST = 50_000
+"""Streams of which is known how far this door is."""
 
 
 class Deliveries:
@@ -31,9 +36,10 @@ class Deliveries:
         self._out: list[Output] = []
         self.replays_until = 0.0
         self.owner = ""
-        self.groups = GroupTable()
+        self.groups = Shares()
         self._shares: dict[str, set[str]] = {}
         self._choices = 0
+        self._reached: dict[Stream, int] = {}
 
     def take(self) -> list[Output]:
         """What is to be done, in this order."""
@@ -82,7 +88,8 @@ class Deliveries:
 
     def _tell_group(self, pattern: str) -> None:
         """Which members of a shared subscription are here, and which of them are connected."""
-        members = tuple(Member(name, name in self._online) for name in sorted(self._shares.get(pattern, ())))
+        sessions = [self.sessions[name] for name in sorted(self._shares.get(pattern, ())) if name in self.sessions]
+        members = tuple(Member(one.client_id, one.client_id in self._online, one.expiry > 0) for one in sessions)
         self.groups.tell(self.owner, pattern, members)
         self._out.append(TellGroup(pattern, members))
 
@@ -110,8 +117,64 @@ class Deliveries:
 
     def deliver(self, message: ApplicationMessage, now: float, stream: Stream | None = None, sequence: int = 0) -> None:
         """A message came over the overlay: to every client with a matching subscription, once (MQTT-3.3.4-2)."""
+        if stream is not None:
+            self._reach(stream, sequence)
         if message.expires_at is not None and message.expires_at <= now:
             return
+        plain: dict[int, bytes] = {}
+        for client_id, subscriptions in self._chosen(message, stream, sequence):
+            session = self.sessions[client_id]
+            if stream is not None and (session.positions or session.ahead) and session.has(stream, sequence):
+                continue  # from a window, for a session that came from another node
+            owed = _owed(message, subscriptions)
+            client = self._online.get(client_id)
+            if owed.qos:
+                self._deliver_to(session, owed, now, stream, sequence)
+            elif client is not None:
+                self._give(client, owed, plain, now)
+
+    def _deliver_to(self, session: Session, owed: Owed, now: float, stream: Stream | None, sequence: int) -> None:
+        if not session.sees(owed.message.mark, now):
+            return
+        if stream is not None and session.expiry:
+            session.note(stream, sequence, now)
+        self._owe(session, self._online.get(session.client_id), owed, now)
+
+    def _reach(self, stream: Stream, sequence: int) -> None:
+        """Note how far the door is in a stream: what a client without a lasting session can have had."""
+        if len(self._reached) >= STREAMS_AT_MOST:
+            self._reached.clear()
+        self._reached[stream] = max(sequence, self._reached.get(stream, 0))
+
+    def lacking(self, stream: Stream, first: int, last: int) -> dict[str, int]:
+        """Sessions that lack something of a gap in a stream, and from where on."""
+        reached = self._reached.get(stream, 0)
+        lacking: dict[str, int] = {}
+        for (client_id, _), _ in self._tree.match(stream[0]):
+            session = self.sessions[client_id]
+            position = session.positions.get(stream, (0, 0.0))[0] if session.expiry else reached
+            if position < last:
+                lacking[client_id] = max(first, position + 1)
+        self._reach(stream, last)
+        return lacking
+
+    def deliver_late(
+        self, message: ApplicationMessage, stream: Stream, sequence: int, lacking: dict[str, int], now: float
+    ) -> None:
+        """A message of a gap was found: for the sessions that lacked it when the gap was told."""
+        if message.expires_at is not None and message.expires_at <= now:
+            return
+        for client_id, subscriptions in self._chosen(message, stream, sequence):
+            session, owed = self.sessions[client_id], _owed(message, subscriptions)
+            if sequence < lacking.get(client_id, sequence + 1) or (stream, sequence) in session.ahead:
+                continue
+            if owed.qos:
+                self._deliver_to(session, owed, now, stream, sequence)
+
+    def _chosen(
+        self, message: ApplicationMessage, stream: Stream | None, sequence: int
+    ) -> list[tuple[str, list[Subscription]]]:
+        """The clients here that a message is for, each with the subscriptions by which it is."""
         best: dict[str, list[Subscription]] = {}
         shared: dict[str, dict[str, Subscription]] = {}
         for (client_id, pattern), subscription in self._tree.match(message.topic):
@@ -124,36 +187,30 @@ class Deliveries:
             member = self._choose(pattern, message, stream, sequence)
             if member in members:
                 chosen.append((member, [members[member]]))
-        plain: dict[int, bytes] = {}
-        for client_id, subscriptions in chosen:
-            session = self.sessions[client_id]
-            if stream is not None and (session.positions or session.ahead) and session.has(stream, sequence):
-                continue  # from a window, for a session that came from another node
-            qos = min(message.qos, max(one.qos for one in subscriptions))
-            retain = message.retain and any(one.retain_as_published for one in subscriptions)
-            identifiers = tuple(one.identifier for one in subscriptions if one.identifier is not None)
-            owed = Owed(message, qos, retain, identifiers)
-            client = self._online.get(client_id)
-            if qos:
-                if not session.sees(message.mark, now):
-                    continue
-                if stream is not None and session.expiry:
-                    session.note(stream, sequence, now)
-                self._owe(session, client, owed, now)
-            elif client is not None:
-                self._give(client, owed, plain, now)
+        return chosen
 
     def _choose(self, pattern: str, message: ApplicationMessage, stream: Stream | None, sequence: int) -> str:
-        """The client that a message of a shared subscription goes to; empty: it is at another node."""
+        """The client that a message of a shared subscription goes to: as was said where it was published, else as
+        every node would choose.
+        """
+        for group, member in message.shares:
+            if group == pattern:
+                return member
         self._choices += 1
         place = message.mark or (f"{stream}|{sequence}" if stream is not None else str(self._choices))
-        publication = f"{pattern}|{place}"  # one that two nodes published goes to the same client
-        found = self.groups.choose(pattern, publication)
-        return found[1] if found is not None and found[0] == self.owner else ""
+        return self.groups.choose(pattern, f"{pattern}|{place}") or ""
+
+    def address(self, message: ApplicationMessage) -> ApplicationMessage:
+        """A message that is to be published, with the members of shared subscriptions that it goes to."""
+        if message.shares or not len(self.groups):
+            return message
+        self._choices += 1
+        chosen = self.groups.choose_all(message.topic, message.mark or f"{self.owner}|{self._choices}")
+        return msgspec.structs.replace(message, shares=chosen) if chosen else message
 
     def _give(self, client: Client, owed: Owed, plain: dict[int, bytes], now: float) -> None:
         """A message with QoS 0: the same bytes for all clients of a version. One that does not read misses it."""
-        if client.is_slow:
+        if client.is_slow or not client.is_accepted:
             self.dropped += 1
             return
         self.sent += 1
@@ -176,7 +233,7 @@ class Deliveries:
             self._flush(client, now)
 
     def _flush(self, client: Client, now: float) -> None:
-        if client.session is None or client.is_slow:
+        if client.session is None or client.is_slow or not client.is_accepted:
             return
         for packet in client.session.take(client.receive_max, now):
             self.sent += 1
@@ -225,3 +282,10 @@ class Deliveries:
 
     def _disconnect(self, client: Client, reason: DisconnectReasonCode, now: float, with_will: bool = True) -> None:
         raise NotImplementedError
+
+
+def _owed(message: ApplicationMessage, subscriptions: list[Subscription]) -> Owed:
+    qos = min(message.qos, max(one.qos for one in subscriptions))
+    retain = message.retain and any(one.retain_as_published for one in subscriptions)
+    identifiers = tuple(one.identifier for one in subscriptions if one.identifier is not None)
+    return Owed(message, qos, retain, identifiers)

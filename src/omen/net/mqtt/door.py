@@ -20,6 +20,7 @@ from mqtt5 import (
     PingReqPacket,
     PingRespPacket,
     PubAckPacket,
+    PubAckReasonCode,
     PubCompPacket,
     PublishPacket,
     PubRecPacket,
@@ -29,7 +30,6 @@ from mqtt5 import (
     SubAckPacket,
     SubAckReasonCode,
     SubscribePacket,
-    TopicFilter,
     UnsubAckPacket,
     UnsubAckReasonCode,
     UnsubscribePacket,
@@ -38,8 +38,9 @@ from mqtt5 import (
 from omen.net.mqtt.codec import V3, Malformed
 from omen.net.mqtt.keeping import STORED_AGAIN_S
 from omen.net.mqtt.outputs import REFUSED, Claim, Client, Close, DoorLimits, Rights
+from omen.net.mqtt.packets import message_of, subscription_of
 from omen.net.mqtt.publishing import Publishing
-from omen.net.mqtt.session import ApplicationMessage, Session, Subscription
+from omen.net.mqtt.session import Session
 from omen.net.mqtt.stored import Change as StoredChange
 from omen.net.mqtt.stored import StoredSession
 from omen.net.mqtt.topics import OWN, SHARE, filter_of, has_wildcard, is_shared, is_valid_filter, is_valid_share
@@ -86,7 +87,7 @@ class Door(Publishing):
                 client.connect = packet
                 self._on_connect(client, packet, now)
             return
-        if client.session is None and client.connect is not None:
+        if not client.is_accepted and client.connect is not None:
             client.waiting.append(packet)
             return
         handle = self._handlers.get(type(packet))
@@ -214,7 +215,7 @@ class Door(Publishing):
                 return ConnAckReasonCode.NOT_AUTHORIZED
         return code
 
-    def _on_claimed(self, client: Client | None, _: bool, now: float) -> None:
+    def _on_claimed(self, client: Client | None, _: PubAckReasonCode, now: float) -> None:
         if client is not None:
             self._accept(client, None, now)
 
@@ -249,12 +250,25 @@ class Door(Publishing):
             session = self.sessions[client.id] = Session(client.id, 0, self.limits.session)
             session.next_number = int(now * 1e6)
         session.expiry, session.ends_at = packet.session_expiry_interval, None
-        client.session, client.is_accepted = session, True
-        client.will, client.will_delay = _will_of(client, now), packet.will.will_delay_interval if packet.will else 0
+        client.session = session
+        if packet.will is not None:
+            client.will = message_of(packet.will.topic, packet.will, client.id, now, self._new_mark())
+            client.will_delay = packet.will.will_delay_interval
         self._online[client.id] = client
         self._tell_groups_of(session)
-        self._persist(session)
-        self._send(client, self._connack(client, packet, is_present))
+        hello = self._connack(client, packet, is_present)
+        if client.will is not None:
+            self._persist(session, lambda: self._welcome(client, session, hello, now))
+        else:
+            self._persist(session)
+            self._welcome(client, session, hello, now)
+
+    def _welcome(self, client: Client, session: Session, hello: ConnAckPacket, now: float) -> None:
+        """Say CONNACK, once what it promises is stored: a will. Then comes what the session owes."""
+        if self.clients.get(client.number) is not client:
+            return
+        client.is_accepted = True
+        self._send(client, hello)
         for resent in session.resend(now):
             self._send(client, resent)
         self._flush(client, now)
@@ -332,7 +346,7 @@ class Door(Publishing):
                 continue
             is_new = asked.pattern not in session.subscriptions
             is_group = is_shared(asked.pattern)
-            subscription = _subscription_of(asked, packet.subscription_id)
+            subscription = subscription_of(asked, packet.subscription_id)
             found = self._subscribe(session, subscription)
             change = Change(begin=change.begin + found.begin)
             if not is_group and (
@@ -341,7 +355,7 @@ class Door(Publishing):
             ):
                 retained.append(subscription)
 
-        def finish(there: Client | None, _: bool, now: float) -> None:
+        def finish(there: Client | None, _: PubAckReasonCode, now: float) -> None:
             if there is not None and there.session is session:
                 self._persist(session, lambda: answer(there, now))
 
@@ -356,7 +370,7 @@ class Door(Publishing):
         if change.begin or is_wild:
             self._act_on(change, self._wait(client, finish))
         else:
-            finish(client, True, now)
+            finish(client, PubAckReasonCode.SUCCESS, now)
 
     def _check_filter(self, client: Client, pattern: str) -> SubAckReasonCode | None:
         assert client.session is not None
@@ -398,27 +412,3 @@ class Door(Publishing):
             client.session.expiry = expiry
         is_normal = packet.reason_code == DisconnectReasonCode.NORMAL_DISCONNECTION  # MQTT-3.1.2-8, MQTT-3.14.4-3
         self._drop(client, now, with_will=not is_normal)
-
-
-def _will_of(client: Client, now: float) -> ApplicationMessage | None:
-    will = client.connect.will if client.connect is not None else None
-    if will is None:
-        return None
-    expiry = will.message_expiry_interval
-    return ApplicationMessage(
-        will.topic,
-        will.payload or b"",
-        int(will.qos),
-        will.retain,
-        None if expiry is None else now + expiry,
-        will.content_type,
-        will.response_topic,
-        will.correlation_data,
-        bool(will.payload_format_indicator),
-        tuple(will.user_properties),
-        client.id,
-    )
-
-
-def _subscription_of(asked: TopicFilter, identifier: int | None) -> Subscription:
-    return Subscription(asked.pattern, int(asked.max_qos), asked.no_local, asked.retain_as_published, identifier)

@@ -22,6 +22,7 @@ from omen.net.errors import Stopped
 from omen.net.inbox import Gap, Message
 from omen.net.mqtt import records
 from omen.net.mqtt.keeping import Recent
+from omen.net.mqtt.other_doors import OtherDoors
 from omen.net.mqtt.outputs import Claim, Forget, Retained
 from omen.net.mqtt.session import Stream
 from omen.net.mqtt.stored import (
@@ -40,15 +41,15 @@ from omen.net.mqtt.stored import (
     read_session,
     segment_key,
 )
-from omen.net.mqtt.topics import has_wildcard, matches
+from omen.net.mqtt.topics import filter_of, has_wildcard, matches
 from omen.protocol.membership.ring import clockwise, place_of
 from omen.protocol.messages.records import Record
 
 if TYPE_CHECKING:
     from omen.net.mqtt.listener import FrontDoor
 
-HERE_PERIOD_S, SILENT_S = 2.0, 7.0
-"""A front door says so often that it is there; after so long without a word it has crashed."""
+HERE_PERIOD_S, TELL_ALL_EVERY = 2.0, 5
+"""A front door says so often that it is there; and every so many times, which members of shares it has."""
 SESSION_TIMEOUT_S = 2.0
 """CONNACK waits so long for a node that has the session; after that the stored one counts."""
 STEP_S = 3.0
@@ -59,7 +60,9 @@ TOPICS_AT_MOST = 200
 """Topics of a session that comes from a crashed node whose held messages are looked up."""
 CATCH_UP_AFTER_S = (0.3, 0.7, 2.0, 4.0)
 """A session that comes from a crashed node looks windows through after these pauses: links and windows take time."""
-RETRY_S = 0.5
+RETRY_S, STORE_FOR_S = 0.5, 10.0
+"""Successors that do not take a record are asked again after this pause, for so long."""
+SETTLE_POLL_S = 0.1
 COPIES_S, COPIES_AT_MOST = 0.1, 10_000
 """How many neighbours carry a topic is looked up again after this: it takes as long as to publish."""
 FOREVER_S = 9 * 365 * 24 * 3600.0
@@ -69,20 +72,23 @@ _retained: msgspec.msgpack.Decoder[Retained] = msgspec.msgpack.Decoder(Retained)
 
 
 class Keeper:
-    """Stores what the state machine wants stored, and brings it back."""
+    """Stores what the state machine wants stored, and brings it back.
+
+    `unheld`: messages that too few nodes would hold; `unstored`: writes of sessions that too few have taken.
+    """
 
     def __init__(self, front: FrontDoor) -> None:
         self._front = front
         self._broker = front.broker
         self._door = front.door
         self.owner = f"{self._broker.name}#{os.urandom(4).hex()}"
-        self._doors: dict[str, float] = {}
+        self.doors = OtherDoors(self.owner, time.time(), self._door.groups)
         self._owners: dict[str, str] = {}
         self._orphans: dict[str, float] = {}
         self._handed: dict[int, asyncio.Future[None]] = {}
-        self._begun = time.time()
         self._copies: dict[str, tuple[float, bool]] = {}
-        self._holding: dict[str, list[tuple[Published, Callable[[], None]]]] = {}
+        self.unheld = self.unstored = 0
+        self._holding: dict[str, list[tuple[Published, Callable[[bool], None]]]] = {}
 
     # Beginning and end
 
@@ -90,17 +96,25 @@ class Keeper:
         """From now on everything is stored; the retained messages that the disk has kept."""
         self._door.owner = self.owner
         self._broker.records.listen = self._on_record
-        for record in list(self._broker.records.kept.values()):
+        kept = list(self._broker.records.kept.values())
+        for record in kept:
             self._on_record(record)
+        heads = frozenset(record.writer for record in kept if record.key.startswith(HEAD))
+        self.doors.writers = heads - {self._broker.node}
         return list(self._door.retained.values())
 
     async def run(self) -> None:
         """For as long as the door is open."""
+        rounds = 0
         while not self._broker.is_leaving:
+            rounds += 1
             try:
-                await self._front.say(records.CLIENTS, records.DoorHere(self.owner))
+                await self._front.say(records.CLIENTS, records.DoorHere(self.owner, since=self.doors.begun))
+                if rounds % TELL_ALL_EVERY == 0:
+                    self._tell_groups()  # a door that thought this one had crashed
                 await asyncio.sleep(HERE_PERIOD_S / 2)
-                await self._adopt_orphans(time.time())
+                if self.doors.is_settled(time.time()):
+                    await self._adopt_orphans(time.time())
             except Stopped:
                 return
             except OmenError as error:  # as where the access rules forbid it for a while
@@ -126,7 +140,19 @@ class Keeper:
     async def _write(self, client_id: str, changes: list[Change]) -> None:
         place, store = place_of_client(client_id), self._broker.records
         with suppress(Stopped):
-            await store.store([store.make(place, one.key, one.value, one.life_s) for one in changes])
+            written = [store.make(place, one.key, one.value, one.life_s) for one in changes]
+            if not await self._store(written):
+                self.unstored += 1
+                self._broker.log.warning("mqtt_session_not_stored", client=client_id)
+
+    async def _store(self, written: list[Record]) -> bool:
+        """Store records until min(L, nodes - 1) others have them; False: they have no room, or do not answer."""
+        end = time.monotonic() + STORE_FOR_S
+        while await self._broker.records.store(written) < self._enough():
+            if time.monotonic() >= end:
+                return False
+            await asyncio.sleep(RETRY_S)
+        return True
 
     async def forget(self, output: Forget) -> None:
         client_id = output.client_id
@@ -140,7 +166,7 @@ class Keeper:
         store = self._broker.records
         value = msgspec.msgpack.encode(kept) if kept.message.payload else b""
         key = RETAINED + topic.encode()
-        await store.store([store.make(place_of_retained(topic), key, value, life if value else REMOVED_S)])
+        await self._store([store.make(place_of_retained(topic), key, value, life if value else REMOVED_S)])
 
     # What acknowledgements promise
 
@@ -158,8 +184,10 @@ class Keeper:
         status = self._broker.status()
         return min(status.config.resilience, len(status.membership.ring))
 
-    async def hold(self, published: Published, done: Callable[[], None]) -> None:
-        """Have L other nodes hold a message, the successors of its topic; those of one topic go together."""
+    async def hold(self, published: Published, done: Callable[[bool], None]) -> None:
+        """Have L other nodes hold a message, the successors of its topic; those of one topic go together. `done` hears
+        whether they do.
+        """
         topic = published.message.topic
         if topic in self._holding:
             self._holding[topic].append((published, done))
@@ -168,20 +196,22 @@ class Keeper:
         try:
             while batch := self._holding[topic]:
                 self._holding[topic] = []
-                await self._hold_all(topic, [one for one, _ in batch])
+                is_held = await self._hold_all(topic, [one for one, _ in batch])
                 for _, then in batch:
-                    then()
+                    then(is_held)
         except Stopped:
             return
         finally:
             del self._holding[topic]
 
-    async def _hold_all(self, topic: str, batch: list[Published]) -> None:
+    async def _hold_all(self, topic: str, batch: list[Published]) -> bool:
         store, place = self._broker.records, place_of_topic(topic)
         written = [store.make(place, published_key(one), msgspec.msgpack.encode(one), PUBLISHED_S) for one in batch]
-        while await store.store(written) < self._enough():
-            self._broker.status()  # Stopped: this node has
-            await asyncio.sleep(RETRY_S)
+        is_held = await self._store(written)
+        if not is_held:
+            self.unheld += len(batch)
+            self._broker.log.warning("mqtt_not_held", topic=topic, messages=len(batch))
+        return is_held
 
     async def _catch_up(self, stored: StoredSession) -> None:
         """Messages that were acknowledged, and that the crashed node of a session may not have stored for it."""
@@ -210,19 +240,26 @@ class Keeper:
 
     def _topics_of(self, patterns: Iterable[str]) -> list[str]:
         """The topics of a session, as far as they are known: few enough to look all of them through."""
-        names = [pattern for pattern in patterns if not has_wildcard(pattern)]
-        wild = [pattern for pattern in patterns if has_wildcard(pattern)]
+        filters = [filter_of(pattern) for pattern in patterns]
+        names = [pattern for pattern in filters if not has_wildcard(pattern)]
+        wild = [pattern for pattern in filters if has_wildcard(pattern)]
         if wild:
             names += [name for name in self._door.wishes.directory if any(matches(one, name) for one in wild)]
         return list(dict.fromkeys(names))[:TOPICS_AT_MOST]
 
     async def recover(self, gap: Gap) -> None:
-        """What windows have no more, other nodes may hold for sessions: it comes late, but it comes."""
+        """What windows have no more, other nodes may hold for sessions: it comes late, but it comes, to those that lack
+        it. A node that is told once more what was in a stream hears of gaps that it never had.
+        """
+        stream = (gap.topic, gap.node, gap.incarnation)
+        lacking = self._door.lacking(stream, gap.first, gap.last)
+        if not lacking:
+            return
         with suppress(Stopped):
             found = await self._broker.records.fetch(place_of_topic(gap.topic))
             for one in read_published(gap.topic, found.records):
-                if one.stream == (gap.topic, gap.node, gap.incarnation) and gap.first <= one.sequence <= gap.last:
-                    self._door.deliver(one.message, time.time())
+                if one.stream == stream and gap.first <= one.sequence <= gap.last:
+                    self._door.deliver_late(one.message, stream, one.sequence, lacking, time.time())
             self._front.act()
 
     def _on_record(self, record: Record) -> None:
@@ -243,38 +280,18 @@ class Keeper:
     # Other front doors
 
     def hear(self, said: records.DoorHere, now: float) -> None:
-        """Another door is there, or closes. One of the same name that was there before has ended."""
-        name = said.door.partition("#")[0]
-        for other in [door for door in self._doors if door.partition("#")[0] == name and door != said.door]:
-            del self._doors[other]
-            self._door.groups.drop(other)
-        if said.is_closing:
-            self._door.groups.drop(said.door)
-        elif said.door not in self._doors and (own := self._door.groups.of(self.owner)):
+        """Another door is there, or closes. A new one is told of members that are here."""
+        if self.doors.hear(said, now):
+            self._tell_groups()
+
+    def _tell_groups(self) -> None:
+        own = self._door.groups.of(self.owner)
+        if own:
             self._front.tell(records.CLIENTS, records.GroupMembers(self.owner, own, is_all=True))
-        self._doors[said.door] = 0.0 if said.is_closing else now
-
-    def hear_groups(self, said: records.GroupMembers) -> None:
-        """Another door has these members in shared subscriptions."""
-        if said.is_all:
-            self._door.groups.drop(said.door)
-        for group, members in said.groups.items():
-            self._door.groups.tell(said.door, group, members)
-
-    def _is_there(self, owner: str, now: float) -> bool:
-        if owner == self.owner:
-            return True
-        heard = self._doors.get(owner)
-        if heard is not None:
-            return now - heard < SILENT_S
-        names = {door.partition("#")[0] for door in (*self._doors, self.owner)}
-        return bool(owner) and owner.partition("#")[0] not in names and now - self._begun < SILENT_S
 
     async def _adopt_orphans(self, now: float) -> None:
-        for door, heard in self._doors.items():
-            if now - heard >= SILENT_S:
-                self._door.groups.drop(door)
-        orphans = [client_id for client_id, owner in self._owners.items() if not self._is_there(owner, now)]
+        self.doors.miss(now)
+        orphans = [client_id for client_id, owner in self._owners.items() if not self.doors.is_there(owner, now)]
         self._orphans = {client_id: self._orphans.get(client_id, now) for client_id in orphans}
         if not orphans:
             return
@@ -290,7 +307,8 @@ class Keeper:
         stored = await self._read(client_id)
         if stored is None:
             self._owners.pop(client_id, None)
-        elif not self._is_there(stored.head.owner, now):
+            self._door.groups.forget(client_id)
+        elif not self.doors.is_there(stored.head.owner, now):
             await self._catch_up(stored)
             self._broker.log.info("mqtt_session_adopted", client=client_id, former=stored.head.owner)
             self._door.adopt(stored, time.time())
@@ -315,6 +333,9 @@ class Keeper:
     async def claim(self, output: Claim) -> None:
         """A client is here now: bring its session, or, where it begins a new one, remove what is stored of it."""
         client_id, token = output.client_id, output.token
+        if output.wants_session:
+            while not self.doors.is_settled(time.time()):
+                await asyncio.sleep(SETTLE_POLL_S)
         try:
             stored = await self._bring(output)
         except Stopped:
@@ -324,7 +345,9 @@ class Keeper:
             if stored is not None:
                 self._front.start(self._catch_up_on_windows(client_id))
             self._front.act()
-        elif output.is_clean and stored is not None and not self._door.stores(client_id):
+        elif output.is_clean:
+            self._door.groups.forget(client_id)
+        if output.is_clean and stored is not None and not self._door.stores(client_id):
             await self.forget(Forget(client_id, tuple(number for number, _ in stored.segments)))
 
     async def _bring(self, output: Claim) -> StoredSession | None:
@@ -337,7 +360,7 @@ class Keeper:
         if stored is None:
             waits = not found.is_sure
         else:
-            waits = stored.head.owner != self.owner and self._is_there(stored.head.owner, now)
+            waits = stored.head.owner != self.owner and self.doors.is_there(stored.head.owner, now)
         waits = waits and output.wants_session and self._broker.has_neighbours(records.CLIENTS)
         if not waits:
             await self._say_here(output, waits=False)
@@ -361,6 +384,8 @@ class Keeper:
 
     async def give(self, said: records.ClientHere) -> None:
         """A client is at another node: what is here of it is stored for that node, or goes."""
+        if said.is_clean:
+            self._door.groups.forget(said.client_id)
         changes = self._door.release(said.client_id, time.time())
         self._front.act()
         if changes is None or said.is_clean:

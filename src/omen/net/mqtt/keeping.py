@@ -23,11 +23,14 @@ from omen.net.mqtt.stored import (
     SessionHead,
     StoredSession,
     complete_until,
+    is_plain_mark,
+    pack_marks,
     segment_key,
+    unpack_marks,
     write_head,
     write_segments,
 )
-from omen.net.mqtt.topics import has_wildcard, matches
+from omen.net.mqtt.topics import filter_of, has_wildcard, is_shared, matches
 
 KEPT_LONGER_S = 8 * 24 * 3600.0
 """Records are kept for so much longer than their session; sessions are stored again within a day."""
@@ -138,6 +141,7 @@ class Keeping(Deliveries):
                 changes.append(Change(segment_key(session.client_id, begin), b"", REMOVAL_S))
         open_numbers = {number for number, _ in owed}
         written = (number for numbers in session.written.values() for number in numbers)
+        seen = session.seen(now)
         head = SessionHead(
             session.client_id,
             "" if is_released else self.owner,
@@ -153,9 +157,12 @@ class Keeping(Deliveries):
             client.will if client is not None and not is_released else None,
             client.will_delay if client is not None else 0,
             tuple((number, taken.mark) for number, taken in session.received.items() if not taken.is_published),
-            session.seen(now),
+            tuple(mark for mark in seen if not is_plain_mark(mark)),
             now,
             session.runs_ahead(),
+            tuple((number, taken.shares) for number, taken in session.received.items() if taken.shares),
+            tuple((number, one.mark, one.at) for number, one in session.received.items() if one.is_published),
+            pack_marks(mark for mark in seen if is_plain_mark(mark)),
         )
         return [write_head(head, life), *changes]
 
@@ -197,9 +204,8 @@ class Keeping(Deliveries):
         session = self.sessions[head.client_id] = Session(head.client_id, head.expiry, self.limits.session)
         last = max((number for number, _ in stored.messages), default=0)
         session.next_number = max(last + 1, head.first, int(now * 1e6))
-        session.received = {number: Taken("", is_published=True) for number in head.received}
-        session.received |= {number: Taken(mark) for number, mark in head.pending}
-        for mark in head.seen:
+        session.received = _restore_taken(head)
+        for mark in (*head.seen, *unpack_marks(head.marks)):
             session.sees(mark, now)
         session.restore(stored.messages, head.inflight)
         session.written = {begin: list(numbers) for begin, numbers in stored.segments}
@@ -232,7 +238,7 @@ class Keeping(Deliveries):
 
     def _catch_up(self, session: Session, subscriptions: list[Subscription], recent: Recent, now: float) -> None:
         message = recent.message
-        mine = [one for one in subscriptions if matches(one.pattern, message.topic)]
+        mine = [one for one in subscriptions if self._is_for(session, one.pattern, recent)]
         qos = min(message.qos, max((one.qos for one in mine), default=0))
         if 0 < recent.published_at < session.complete_until:
             return
@@ -240,6 +246,13 @@ class Keeping(Deliveries):
             return
         session.note(recent.stream, recent.sequence, now)
         session.put(Owed(message, qos, False, tuple(one.identifier for one in mine if one.identifier is not None)))
+
+    def _is_for(self, session: Session, pattern: str, recent: Recent) -> bool:
+        if not matches(filter_of(pattern), recent.message.topic):
+            return False
+        if not is_shared(pattern):
+            return True
+        return self._choose(pattern, recent.message, recent.stream, recent.sequence) == session.client_id
 
     def adopt(self, stored: StoredSession, now: float) -> None:
         """The node of a session has crashed, and its client is nowhere: queue here what comes for it."""
@@ -285,3 +298,14 @@ class Keeping(Deliveries):
             self._dirty.discard(session.client_id)
         else:
             self._forget(session)
+
+
+def _restore_taken(head: SessionHead) -> dict[int, Taken]:
+    """The messages with QoS 2 that a client has not released, as another node had them."""
+    shares = dict(head.pending_shares)
+    published = {number: (mark, at) for number, mark, at in head.published}
+    taken = {number: Taken("", shares.get(number, ()), is_published=True) for number in head.received}
+    for number, one in taken.items():
+        one.mark, one.at = published.get(number, ("", 0.0))
+        one.is_restored = True
+    return taken | {number: Taken(mark, shares.get(number, ())) for number, mark in head.pending}

@@ -6,7 +6,6 @@ import asyncio
 import random
 import ssl
 import time
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, assert_never
@@ -21,8 +20,8 @@ from omen.net.mqtt.client_link import ClientLink
 from omen.net.mqtt.door import Door
 from omen.net.mqtt.keeper import Keeper
 from omen.net.mqtt.outputs import Carry, Claim, Close, Forget, GiveUp, Output, Publish, Retained, Save, TellGroup, Write
-from omen.net.mqtt.session import ApplicationMessage, Stream
-from omen.net.mqtt.stored import Published
+from omen.net.mqtt.publisher import Publisher
+from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.sys_topics import sys_facts
 from omen.net.mqtt.topics import OWN
 from omen.net.names import join_address, split_address
@@ -36,8 +35,6 @@ SAVE_PERIOD_S = 0.5
 """Changes of sessions that no acknowledgement promises are stored after this."""
 ANSWER_WITHIN_S = 0.3
 """A question is answered after a random time up to this, unless another node has answered it."""
-ACK_POLL_S = 0.005
-PUBLISHED_AT_ONCE = 32
 CARRYING_AT_ONCE = 4
 CLOSE_TIMEOUT_S = 5.0
 SYS_PERIOD_S = 10.0
@@ -58,12 +55,7 @@ class FrontDoor:
         self._next = 0
         self._servers: list[asyncio.Server | Server] = []
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.publishing = 0
         self._nobody = ClientLink(self, 0, 0)  # publishes wills
-        self._announced: set[str] = set()
-        self._own: dict[tuple[str, int], str] = {}
-        self._unheld: dict[str, deque[tuple[int, int]]] = {}
-        self._ack_loop: asyncio.Task[None] | None = None
         self._is_flushing = False
         self._dirty: dict[int, ClientLink] = {}
         self._has_topics = False
@@ -72,7 +64,12 @@ class FrontDoor:
         self._answers: dict[str, asyncio.TimerHandle] = {}
         self._started = time.time()
         self.keeper = Keeper(self)
-        self._to_hold: set[int] = set()  # tokens that wait for both, neighbours and successors
+        self.publisher = Publisher(self)
+
+    @property
+    def publishing(self) -> int:
+        """How many clients publish just now."""
+        return self.publisher.active
 
     # Beginning and end
 
@@ -165,15 +162,16 @@ class FrontDoor:
             self._hear(item)
         else:
             is_own = item.publisher == self.broker.name
-            client = self._own.pop((item.topic, item.sequence), "") if is_own else ""
+            client = self.publisher.client_of(item.topic, item.sequence) if is_own else ""
             now, stream = time.time(), (item.topic, item.node, item.incarnation)
             message = records.message_from(item, client)
             self.door.remember(message, stream, item.sequence, now)
             self.door.deliver(message, now, stream, item.sequence)
-        self._act_soon()
+        self.act_soon()
         return False
 
-    def _act_soon(self) -> None:
+    def act_soon(self) -> None:
+        """Act once all that comes in this turn of the event loop has come."""
         if not self._is_flushing:
             self._is_flushing = True
             asyncio.get_running_loop().call_soon(self._act_now)
@@ -207,7 +205,7 @@ class FrontDoor:
                     link.flush()
                     link.transport.close()
             case Publish(number):
-                self._publish(self._links.get(number, self._nobody), output)
+                self.publisher.publish(self._links.get(number, self._nobody), output)
             case Carry(_, _, replay=True):
                 self.start(self._carry([output]))  # begins before what is published on these topics next
             case Carry():
@@ -229,104 +227,6 @@ class FrontDoor:
                 self.start(self.keeper.forget(output))
             case _:
                 assert_never(output)
-
-    # Publishing
-
-    def _publish(self, link: ClientLink, output: Publish) -> None:
-        link.pending.append(output)
-        link.read_if_room()
-        if link.worker is None or link.worker.done():
-            link.worker = self.start(self._publish_pending(link))
-
-    async def _publish_pending(self, link: ClientLink) -> None:
-        self.publishing += 1
-        try:
-            await self._publish_all(link)
-        finally:
-            self.publishing -= 1
-
-    async def _publish_all(self, link: ClientLink) -> None:
-        since = 0
-        while link.pending:
-            since += 1
-            if since % PUBLISHED_AT_ONCE == 0:
-                await asyncio.sleep(0)  # publishing need not wait for anything: others have their turn
-            output = link.pending.popleft()
-            try:
-                await self._publish_one(output.message, output.token)
-            except OmenError as error:
-                self.broker.log.warning("mqtt_publish_failed", topic=output.message.topic, cause=str(error))
-                self.door.acknowledged(output.token, False, time.time())
-            link.read_if_room()
-
-    async def _publish_one(self, message: ApplicationMessage, token: int) -> None:
-        topic = message.topic
-        if topic not in self._announced:
-            self._announced.add(topic)
-            self.door.learn_topics([topic], fresh=True)
-            self.act()
-            await asyncio.sleep(0)  # wildcards of clients here: what is published before it is subscribed to is missed
-            await self.say(records.TOPICS, records.TopicsPublished([topic], fresh=True))
-        fields = records.fields_of_message(message)
-        sequence = await self.broker.publish(topic, message.payload, fields=fields)
-        if self.broker.wants(topic):
-            if message.client:
-                self._own[topic, sequence] = message.client
-        elif message.qos:
-            self.door.remember(message, self._own_stream(topic), sequence, time.time())
-        if message.retain:
-            kept = Retained((int(time.time() * 1000), self.broker.name), message)
-            await self.say(records.RETAINED, records.RetainedMessages([kept]))
-            await self.keeper.retain(kept)
-        if token and self.broker.config.mqtt_ack == "nodes" and self.keeper.lacks_copies(topic):
-            self._to_hold.add(token)
-            stream = self._own_stream(topic)
-            self.start(
-                self.keeper.hold(Published(message, stream, sequence, time.time()), lambda: self._on_stored(token))
-            )
-        if token:
-            self._unheld.setdefault(topic, deque()).append((sequence, token))
-            if self._ack_loop is None or self._ack_loop.done():
-                self._ack_loop = self.start(self._acknowledge())
-
-    def _own_stream(self, topic: str) -> Stream:
-        driver = self.broker.driver
-        return topic, self.broker.node, (driver.incarnation if driver is not None else None) or 0
-
-    async def _acknowledge(self) -> None:
-        """Acknowledge publications as soon as the neighbours on their topics hold them."""
-        while self._unheld:
-            now = time.time()
-            for topic, waiting in list(self._unheld.items()):
-                held = self.broker.held(topic)
-                if waiting[0][0] > held and not self._is_awaited(topic):
-                    held = waiting[-1][0]
-                while waiting and waiting[0][0] <= held:
-                    self._on_held(waiting.popleft()[1], now)
-                if not waiting:
-                    del self._unheld[topic]
-            self.act()
-            if self._unheld:
-                await asyncio.sleep(ACK_POLL_S)
-
-    def _on_held(self, token: int, now: float) -> None:
-        """The neighbours in its topic hold a publication."""
-        if token in self._to_hold:
-            self._to_hold.discard(token)
-        else:
-            self.door.acknowledged(token, True, now)
-
-    def _on_stored(self, token: int) -> None:
-        """The successors of its topic hold a publication."""
-        if token in self._to_hold:
-            self._to_hold.discard(token)
-        else:
-            self._on_held(token, time.time())
-            self._act_soon()
-
-    def _is_awaited(self, topic: str) -> bool:
-        """Whether another node wants a topic, or may want it."""
-        return self.broker.is_linking(topic) or self.broker.has_neighbours(topic)
 
     # Topics
 
@@ -393,7 +293,7 @@ class FrontDoor:
             case records.DoorHere() if not is_own:
                 self.keeper.hear(record, now)
             case records.GroupMembers() if not is_own:
-                self.keeper.hear_groups(record)
+                self.keeper.doors.hear_groups(record)
             case _:
                 pass
 
@@ -411,7 +311,7 @@ class FrontDoor:
 
     def _tell_topics(self) -> Any:
         async def tell() -> None:
-            names = sorted(self._announced)
+            names = sorted(self.publisher.announced)
             for start in range(0, len(names), ANNOUNCED_AT_ONCE):
                 part = names[start : start + ANNOUNCED_AT_ONCE]
                 await self.say(records.TOPICS, records.TopicsPublished(part, fresh=False))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import msgspec
-from mqtt5 import ConnAckReasonCode, ConnectPacket
+from mqtt5 import ConnAckReasonCode, ConnectPacket, PubAckReasonCode
 
 from omen.net.groups import Member
 from omen.net.mqtt.codec import V5
@@ -151,4 +151,4 @@ class Waiting(msgspec.Struct, frozen=True):
     """What happens when a token comes back."""
 
     connection: int
-    finish: Callable[[Client | None, bool, float], None]
+    finish: Callable[[Client | None, PubAckReasonCode, float], None]

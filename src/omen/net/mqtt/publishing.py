@@ -17,9 +17,11 @@ from mqtt5 import (
     PubRelPacket,
 )
 
+from omen.net.mqtt.codec import V3
 from omen.net.mqtt.keeping import Keeping
 from omen.net.mqtt.outputs import Client, DoorLimits, Publish, Rights, Waiting
-from omen.net.mqtt.session import AT_LEAST_ONCE, EXACTLY_ONCE, ApplicationMessage, Taken
+from omen.net.mqtt.packets import breaks_rules, message_of
+from omen.net.mqtt.session import AT_LEAST_ONCE, EXACTLY_ONCE, Taken
 from omen.net.mqtt.topics import is_valid_name
 from omen.net.names import TOPIC_BYTES
 
@@ -45,14 +47,14 @@ class Publishing(Keeping):
         session = client.session
         assert session is not None
         number, qos = packet.packet_id or 0, int(packet.qos)
-        if (qos and not number) or _breaks_rules(packet):
+        if (qos and not number) or breaks_rules(packet):
             self._disconnect(client, DisconnectReasonCode.PROTOCOL_ERROR, now)
             return
         if qos and client.unacknowledged >= self.limits.receive_max:
             self._disconnect(client, DisconnectReasonCode.RECEIVE_MAX_EXCEEDED, now)
             return
         taken = session.received.get(number) if qos == EXACTLY_ONCE else None
-        if taken is not None and (taken.is_published or taken.is_under_way):
+        if taken is not None and (taken.is_published or taken.is_under_way) and not taken.may_be_lost(now):
             if taken.is_published:  # the acknowledgement was lost
                 self._send(client, PubRecPacket(number))
             return
@@ -60,11 +62,12 @@ class Publishing(Keeping):
             self._disconnect(client, DisconnectReasonCode.TOPIC_NAME_INVALID, now)
             return
         if not self.rights.may_publish(client.user, topic):
-            self._refuse_publish(client, packet)
+            self._refuse(client, packet, PubAckReasonCode.NOT_AUTHORIZED, now)
             return
-        message = _message_of(topic, packet, client.id, now)
+        message = message_of(topic, packet, client.id, now)
         token = self._expect_ack(client, packet) if qos else 0
         if qos == EXACTLY_ONCE:
+            session.received[number].at = session.received[number].at or now
             self._publish_marked(client, number, Publish(client.number, token, message))
         else:
             self._out.append(Publish(client.number, token, message))
@@ -77,11 +80,16 @@ class Publishing(Keeping):
         assert session is not None
         taken = session.received[number]
         if not taken.mark and self._is_stored(session):
-            self._marks += 1
-            taken.mark = f"{self.owner}/{self._marks}"
-        message = msgspec.structs.replace(output.message, mark=taken.mark)
+            taken.mark = self._new_mark()
+            taken.shares = self.groups.choose_all(output.message.topic, taken.mark)
+        message = msgspec.structs.replace(output.message, mark=taken.mark, shares=taken.shares)
         marked = Publish(output.connection, output.token, message)
         self._persist(session, lambda: self._out.append(marked))
+
+    def _new_mark(self) -> str:
+        """A mark for a message; empty where nothing is stored."""
+        self._marks += 1
+        return f"{self.owner}/{self._marks}" if self.owner else ""
 
     def _resolve(self, client: Client, packet: PublishPacket, now: float) -> str | None:
         """The topic that is meant, by its name or its alias."""
@@ -99,12 +107,20 @@ class Publishing(Keeping):
             self._disconnect(client, DisconnectReasonCode.PROTOCOL_ERROR, now)
         return topic
 
-    def _refuse_publish(self, client: Client, packet: PublishPacket) -> None:
+    def _refuse(self, client: Client, packet: PublishPacket, reason: PubAckReasonCode, now: float) -> None:
+        """Say why a message is not taken. One of 3.1.1 cannot be told: what its client may not publish is acknowledged,
+        and goes nowhere. Whose message may be taken another time is to send it again: its connection ends.
+        """
         number = packet.packet_id or 0
-        if packet.qos == AT_LEAST_ONCE:
-            self._send(client, PubAckPacket(number, reason_code=PubAckReasonCode.NOT_AUTHORIZED))
-        elif packet.qos == EXACTLY_ONCE:
-            self._send(client, PubRecPacket(number, reason_code=PubRecReasonCode.NOT_AUTHORIZED))
+        is_told = client.version != V3 or reason == PubAckReasonCode.NOT_AUTHORIZED
+        if not packet.qos:
+            return
+        if not is_told or reason == PubAckReasonCode.UNSPECIFIED_ERROR:
+            self._disconnect(client, DisconnectReasonCode.UNSPECIFIED_ERROR, now)
+        elif packet.qos == AT_LEAST_ONCE:
+            self._send(client, PubAckPacket(number, reason_code=reason))
+        else:
+            self._send_saved(client, PubRecPacket(number, reason_code=PubRecReasonCode(int(reason))))
 
     def _expect_ack(self, client: Client, packet: PublishPacket) -> int:
         number, is_twice_checked, session = packet.packet_id or 0, packet.qos == EXACTLY_ONCE, client.session
@@ -114,7 +130,8 @@ class Publishing(Keeping):
             taken = session.received.setdefault(number, Taken(""))
             taken.is_under_way = True
 
-        def finish(there: Client | None, is_held: bool, now: float) -> None:
+        def finish(there: Client | None, reason: PubAckReasonCode, now: float) -> None:
+            is_held = reason == PubAckReasonCode.SUCCESS
             if there is not None:
                 there.unacknowledged -= 1
             elif is_twice_checked:
@@ -124,54 +141,41 @@ class Publishing(Keeping):
                 taken.is_published, taken.is_under_way = is_held, False
                 if not is_held:
                     session.received.pop(number, None)
-            if there is None or not is_held:
+            if there is None:
                 return  # without an acknowledgement the client sends it again
-            if is_twice_checked:
+            if not is_held:
+                self._refuse(there, packet, reason, now)
+            elif is_twice_checked:
                 self._send_saved(there, PubRecPacket(number))
             else:
                 self._send(there, PubAckPacket(number))
 
         return self._wait(client, finish)
 
-    def _wait(self, client: Client, finish: Callable[[Client | None, bool, float], None]) -> int:
+    def _wait(self, client: Client, finish: Callable[[Client | None, PubAckReasonCode, float], None]) -> int:
         self._tokens += 1
         self._open_tokens[self._tokens] = Waiting(client.number, finish)
         return self._tokens
 
-    def acknowledged(self, token: int, is_held: bool, now: float) -> None:
-        """Other nodes hold a publication, or it could not be published."""
+    def acknowledged(self, token: int, now: float) -> None:
+        """Other nodes hold a publication."""
+        self._finish(token, PubAckReasonCode.SUCCESS, now)
+
+    def refused(self, token: int, reason: PubAckReasonCode, now: float) -> None:
+        """A publication could not be published, or is not held by enough nodes."""
+        self._finish(token, reason, now)
+
+    def _finish(self, token: int, reason: PubAckReasonCode, now: float) -> None:
         waiting = self._open_tokens.pop(token, None)
         if waiting is not None:
-            waiting.finish(self.clients.get(waiting.connection), is_held, now)
+            waiting.finish(self.clients.get(waiting.connection), reason, now)
 
     def linked(self, token: int, now: float) -> None:
         """This node is linked in the topics of a subscription."""
-        self.acknowledged(token, True, now)
+        self._finish(token, PubAckReasonCode.SUCCESS, now)
 
     def _on_pubrel(self, client: Client, packet: PubRelPacket, now: float) -> None:
         assert client.session is not None
         known = client.session.received.pop(packet.packet_id, None) is not None
         code = PubCompReasonCode.SUCCESS if known else PubCompReasonCode.PACKET_ID_NOT_FOUND
         self._send_saved(client, PubCompPacket(packet.packet_id, reason_code=code))
-
-
-def _breaks_rules(packet: PublishPacket) -> bool:
-    """What no client may send (MQTT-3.3.1-2, MQTT-3.3.4-6)."""
-    return bool((packet.duplicate and not int(packet.qos)) or packet.subscription_ids)
-
-
-def _message_of(topic: str, packet: PublishPacket, client: str, now: float) -> ApplicationMessage:
-    expiry = packet.message_expiry_interval
-    return ApplicationMessage(
-        topic,
-        packet.payload,
-        int(packet.qos),
-        packet.retain,
-        None if expiry is None else now + expiry,
-        packet.content_type,
-        packet.response_topic,
-        packet.correlation_data,
-        bool(packet.payload_format_indicator),
-        tuple(packet.user_properties),
-        client,
-    )

@@ -2,8 +2,8 @@
 
 A message is a publication with the same payload. Its properties are fields of the publication, so that applications
 that are nodes themselves can read and write them: user properties are headers, `mqtt-qos`, `mqtt-retain`, `mqtt-text`,
-`mqtt-correlation` (base64), `mqtt-mark` (see `session`) and, where a key stands twice, `mqtt-user` (JSON) are added. A
-publication without them is a message with QoS 0.
+`mqtt-correlation` (base64), `mqtt-mark` and `mqtt-shares` (JSON; see `session`) and, where a key stands twice,
+`mqtt-user` (JSON) are added. A publication without them is a message with QoS 0.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ RETAINED = f"{OWN}mqtt/retained"
 CLIENTS = f"{OWN}mqtt/clients"
 """Which client is where, and sessions that move."""
 QOS, RETAIN, TEXT, CORRELATION, USER = "mqtt-qos", "mqtt-retain", "mqtt-text", "mqtt-correlation", "mqtt-user"
-MARK = "mqtt-mark"
-RESERVED = frozenset((QOS, RETAIN, TEXT, CORRELATION, USER, MARK))
+MARK, SHARES = "mqtt-mark", "mqtt-shares"
+RESERVED = frozenset((QOS, RETAIN, TEXT, CORRELATION, USER, MARK, SHARES))
 
 
 class TopicsPublished(msgspec.Struct, frozen=True, tag=1):
@@ -87,10 +87,13 @@ class GroupMembers(msgspec.Struct, frozen=True, tag=8):
 
 
 class DoorHere(msgspec.Struct, frozen=True, tag=7):
-    """A front door is there; said again and again, and for the last time when it closes."""
+    """A front door is there; said again and again, and for the last time when it closes. `since`: when it opened, in
+    seconds since 1970.
+    """
 
     door: str
     is_closing: bool = False
+    since: float = 0.0
 
 
 Record: TypeAlias = (
@@ -128,6 +131,8 @@ def fields_of_message(message: ApplicationMessage) -> Fields | None:
         headers[CORRELATION] = base64.b64encode(message.correlation_data).decode()
     if message.mark:
         headers[MARK] = message.mark
+    if message.shares:
+        headers[SHARES] = json.dumps(message.shares)
     expiry = None if message.expires_at is None else int(message.expires_at * 1000)
     if not headers and expiry is None and message.content_type is None and message.response_topic is None:
         return None
@@ -158,6 +163,7 @@ def message_from(publication: Message, client: str) -> ApplicationMessage:
         _user_properties(headers),
         client,
         headers.get(MARK, ""),
+        _pairs(headers.get(SHARES)),
     )
 
 
@@ -170,8 +176,12 @@ def _correlation(text: str | None) -> bytes | None:
 
 def _user_properties(headers: dict[str, str]) -> tuple[tuple[str, str], ...]:
     if USER in headers:
-        try:
-            return msgspec.json.decode(headers[USER].encode(), type=tuple[tuple[str, str], ...])
-        except msgspec.MsgspecError:
-            return ()
+        return _pairs(headers[USER])
     return tuple((key, value) for key, value in headers.items() if key not in RESERVED)
+
+
+def _pairs(text: str | None) -> tuple[tuple[str, str], ...]:
+    try:
+        return () if text is None else msgspec.json.decode(text.encode(), type=tuple[tuple[str, str], ...])
+    except msgspec.MsgspecError:
+        return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import msgspec
 from mqtt5 import PublishPacket, PubRelPacket, QoS
@@ -14,8 +15,12 @@ Stream = tuple[str, int, int]
 REMEMBERED_S = 45.0
 """How far a stream was is told so long after its last message: windows keep none for longer."""
 AT_LEAST_ONCE, EXACTLY_ONCE = 1, 2
-SEEN_S, SEEN_AT_MOST = 30.0, 256
-"""A client sends a message again as soon as it has found another node: marks are remembered so long, and so many."""
+SEEN_S, SEEN_AT_MOST = 60.0, 8192
+"""A client sends a message again as soon as it has found another node: marks are remembered so long, and so many, which
+is about a megabyte.
+"""
+AGAIN_S = 45.0
+"""What another node published so long ago is published again under its mark, for those who have not had it."""
 RUNS_AT_MOST, RUN_AT_MOST = 256, 100_000
 """Of messages that came while a session caught up, in what is stored of it; and messages in one run."""
 OVERHEAD = 100
@@ -26,6 +31,7 @@ class ApplicationMessage(msgspec.Struct, frozen=True):
     """A message as its publisher meant it. `expires_at`: in seconds since 1970; `client`: who published it.
 
     `mark`: the same for a message with QoS 2 that two nodes published, since its client could not know of the first.
+    `shares`: which client gets it of each shared subscription.
     """
 
     topic: str
@@ -40,6 +46,7 @@ class ApplicationMessage(msgspec.Struct, frozen=True):
     user_properties: tuple[tuple[str, str], ...] = ()
     client: str = ""
     mark: str = ""
+    shares: tuple[tuple[str, str], ...] = ()
 
     @property
     def size(self) -> int:
@@ -88,11 +95,22 @@ class Owed(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct):
-    """A message with QoS 2 that a client sent and has not released. `is_under_way`: this node is publishing it."""
+    """A message with QoS 2 that a client sent and has not released. `is_under_way`: this node is publishing it; `at`:
+    when it was published first; `is_restored`: by another node, or before this one was started again.
+    """
 
     mark: str
+    shares: tuple[tuple[str, str], ...] = ()
     is_published: bool = False
     is_under_way: bool = False
+    at: float = 0.0
+    is_restored: bool = False
+
+    def may_be_lost(self, now: float) -> bool:
+        """Whether it is published once more, under its mark, when its client sends it again: nodes that held it may
+        have crashed since, all of them where the whole cluster has. Who has had it still knows the mark.
+        """
+        return self.is_restored and bool(self.mark) and not self.is_under_way and now - self.at < AGAIN_S
 
 
 class SessionLimits(msgspec.Struct, frozen=True):
@@ -265,8 +283,9 @@ class Session:
         if mark in self._seen:
             return False
         self._seen[mark] = now
-        while len(self._seen) > SEEN_AT_MOST:
-            del self._seen[next(iter(self._seen))]
+        for oldest in list(islice(self._seen, 2)):  # two for each that comes: as many as came in that time are left
+            if len(self._seen) > SEEN_AT_MOST or self._seen[oldest] < now - SEEN_S:
+                del self._seen[oldest]
         return True
 
     def restore_ahead(self, runs: Iterable[tuple[Stream, int, int]]) -> None:

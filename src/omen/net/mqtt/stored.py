@@ -8,6 +8,7 @@ segment that was left behind means nothing to a later session of the same client
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate, pairwise
 
 import msgspec
 
@@ -23,7 +24,8 @@ class SessionHead(msgspec.Struct, frozen=True):
 
     `inflight`: packet identifiers and numbers of messages, 0 where only the release is awaited. Messages below `first`
     are done, and those in `done`. `positions`: up to which sequence of a stream the session has everything. `pending`:
-    messages with QoS 2 that its node took, and may have published, by their marks; `seen`: marks that came lately;
+    messages with QoS 2 that its node took, and may have published, by their marks; `pending_shares`: to whom of shared
+    subscriptions; `published`: the marks of those in `received`, and when; `seen` and `marks`: marks that came lately;
     `saved_at`: when this was written, in seconds since 1970; `ahead`: runs of messages beyond its positions.
     """
 
@@ -44,6 +46,9 @@ class SessionHead(msgspec.Struct, frozen=True):
     seen: tuple[str, ...] = ()
     saved_at: float = 0.0
     ahead: tuple[tuple[Stream, int, int], ...] = ()
+    pending_shares: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
+    published: tuple[tuple[int, str, float], ...] = ()
+    marks: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 class StoredSession(msgspec.Struct, frozen=True):
@@ -89,6 +94,30 @@ def complete_until(head: SessionHead) -> float:
     time anew; without this, sessions would get them once more.
     """
     return max(0.0, head.saved_at - ON_ITS_WAY_S)
+
+
+def pack_marks(marks: Iterable[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Marks in few bytes: of each door its numbers, each as what it is more than the one before."""
+    by_door: dict[str, list[int]] = {}
+    for mark in marks:
+        door, _, number = mark.rpartition("/")
+        by_door.setdefault(door, []).append(int(number))
+    return tuple((door, tuple(_steps(sorted(numbers)))) for door, numbers in by_door.items())
+
+
+def _steps(numbers: list[int]) -> Iterator[int]:
+    return (number - before for before, number in pairwise([0, *numbers]))
+
+
+def unpack_marks(packed: Iterable[tuple[str, tuple[int, ...]]]) -> Iterator[str]:
+    for door, steps in packed:
+        yield from (f"{door}/{number}" for number in accumulate(steps))
+
+
+def is_plain_mark(mark: str) -> bool:
+    """Whether it is one that a front door makes: its own name and a number."""
+    number = mark.rpartition("/")[2]
+    return number.isascii() and number.isdigit() and str(int(number)) == number
 
 
 def place_of_topic(topic: str) -> str:

@@ -72,7 +72,7 @@ class Harness:
                         self.door.deliver(message, self.now)
                     if message.retain:
                         self.door.retain(Retained((len(self.published), "n"), message))
-                    self.door.acknowledged(token, True, self.now)
+                    self.door.acknowledged(token, self.now)
             case Carry(token, topics):
                 self.carried.update(topics)
                 self.door.linked(token, self.now)

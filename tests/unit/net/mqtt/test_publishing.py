@@ -8,12 +8,14 @@ import pytest
 from mqtt5 import (
     DisconnectReasonCode,
     PubAckPacket,
+    PubAckReasonCode,
     PubCompPacket,
     PubRecPacket,
     PubRelPacket,
 )
 from tests.unit.net.mqtt.doors import Harness, payloads
 
+from omen.net.mqtt.codec import V3, V5
 from omen.net.mqtt.outputs import (
     DoorLimits,
 )
@@ -24,13 +26,36 @@ def test_qos_1_waits_for_other_nodes() -> None:
     world.grants = False
     world.connect(1)
     assert world.publish(1, "a", qos=1) == []
-    world.door.acknowledged(world.tokens[0], True, world.now)
+    world.door.acknowledged(world.tokens[0], world.now)
     world.settle()
     assert isinstance(world.take(1)[0], PubAckPacket)
-    assert world.publish(1, "a", qos=1) == []
-    world.door.acknowledged(world.tokens[1], False, world.now)
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize(
+    ("version", "reason", "is_answered"),
+    [
+        (V5, PubAckReasonCode.QUOTA_EXCEEDED, True),
+        (V5, PubAckReasonCode.UNSPECIFIED_ERROR, False),
+        (V3, PubAckReasonCode.QUOTA_EXCEEDED, False),
+    ],
+)
+def test_a_client_hears_of_a_message_that_could_not_be_published(
+    version: int, reason: PubAckReasonCode, is_answered: bool, qos: int
+) -> None:
+    world = Harness()
+    world.grants = False
+    world.connect(1)
+    world.publish(1, "a", qos=qos)
+    world.door.clients[1].version = version
+    world.door.refused(world.tokens[0], reason, world.now)
     world.settle()
-    assert world.take(1) == []  # not acknowledged: the client sends it again
+    if is_answered:
+        (answer,) = world.take(1)
+        assert isinstance(answer, PubAckPacket | PubRecPacket) and int(answer.reason_code) == int(reason)
+        world.publish(1, "a", qos=qos)
+        assert len(world.published) == 2, "its number is free again"
+    assert (1 in world.closed) != is_answered  # so that it sends the message again
 
 
 def test_qos_2_is_published_once_however_often_it_is_sent() -> None:
@@ -55,7 +80,7 @@ def test_qos_2_that_is_sent_again_on_another_connection_is_acknowledged_there() 
     world.door.lost(1, world.now)
     world.connect(2, "me", clean_start=False, session_expiry_interval=60)
     assert world.publish(2, "a", qos=2, packet_id=7, duplicate=True) == []
-    world.door.acknowledged(world.tokens[0], True, world.now)
+    world.door.acknowledged(world.tokens[0], world.now)
     world.settle()
     assert [type(packet) for packet in world.take(2)] == [PubRecPacket]
     assert len(world.published) == 1

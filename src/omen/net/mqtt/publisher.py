@@ -1,0 +1,163 @@
+"""What clients publish, on its way to the overlay: one after the other for each client, acknowledged when other nodes
+hold it, refused where it cannot be published.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from mqtt5 import PubAckReasonCode
+
+from omen.errors import Denied, InvalidInput, OmenError
+from omen.net.mqtt import records
+from omen.net.mqtt.client_link import ClientLink
+from omen.net.mqtt.outputs import Publish, Retained
+from omen.net.mqtt.session import ApplicationMessage, Stream
+from omen.net.mqtt.stored import Published
+
+if TYPE_CHECKING:
+    from omen.net.mqtt.listener import FrontDoor
+
+ACK_POLL_S = 0.005
+PUBLISHED_AT_ONCE = 32
+REASONS: tuple[tuple[type[OmenError], PubAckReasonCode], ...] = (
+    (Denied, PubAckReasonCode.NOT_AUTHORIZED),
+    (InvalidInput, PubAckReasonCode.IMPLEMENTATION_SPECIFIC_ERROR),
+)
+"""Why a message is not taken, however often it is sent. Of other errors a client may hope that they pass."""
+
+
+class Publisher:
+    """Publishes for the clients of one door. `active`: how many of them have something to publish just now."""
+
+    def __init__(self, front: FrontDoor) -> None:
+        self._front = front
+        self._broker = front.broker
+        self._door = front.door
+        self.active = 0
+        self.announced: set[str] = set()
+        self._own: dict[tuple[str, int], str] = {}
+        self._unheld: dict[str, deque[tuple[int, int]]] = {}
+        self._ack_loop: asyncio.Task[None] | None = None
+        self._to_hold: set[int] = set()  # tokens that wait for both, neighbours and successors
+
+    def publish(self, link: ClientLink, output: Publish) -> None:
+        """Publish it after all that its client published before."""
+        link.pending.append(output)
+        link.read_if_room()
+        if link.worker is None or link.worker.done():
+            link.worker = self._front.start(self._publish_pending(link))
+
+    def client_of(self, topic: str, sequence: int) -> str:
+        """The client that published what comes back to this node, for subscriptions without what is their own."""
+        return self._own.pop((topic, sequence), "")
+
+    async def _publish_pending(self, link: ClientLink) -> None:
+        self.active += 1
+        try:
+            await self._publish_all(link)
+        finally:
+            self.active -= 1
+
+    async def _publish_all(self, link: ClientLink) -> None:
+        since = 0
+        while link.pending:
+            since += 1
+            if since % PUBLISHED_AT_ONCE == 0:
+                await asyncio.sleep(0)  # publishing need not wait for anything: others have their turn
+            output = link.pending.popleft()
+            try:
+                await self._publish_one(output.message, output.token)
+            except OmenError as error:
+                self._broker.log.warning("mqtt_publish_failed", topic=output.message.topic, cause=str(error))
+                self._door.refused(output.token, reason_of(error), time.time())
+                self._front.act_soon()
+            link.read_if_room()
+
+    async def _publish_one(self, message: ApplicationMessage, token: int) -> None:
+        topic = message.topic
+        if topic not in self.announced:
+            self.announced.add(topic)
+            self._door.learn_topics([topic], fresh=True)
+            self._front.act()
+            await asyncio.sleep(0)  # wildcards of clients here: what is published before it is subscribed to is missed
+            await self._front.say(records.TOPICS, records.TopicsPublished([topic], fresh=True))
+        message = self._door.address(message)
+        fields = records.fields_of_message(message)
+        sequence = await self._broker.publish(topic, message.payload, fields=fields)
+        if self._broker.wants(topic):
+            if message.client:
+                self._own[topic, sequence] = message.client
+        elif message.qos:
+            self._door.remember(message, self._stream(topic), sequence, time.time())
+        if message.retain:
+            kept = Retained((int(time.time() * 1000), self._broker.name), message)
+            await self._front.say(records.RETAINED, records.RetainedMessages([kept]))
+            await self._front.keeper.retain(kept)
+        if token and self._broker.config.mqtt_ack == "nodes" and self._front.keeper.lacks_copies(topic):
+            self._hold(Published(message, self._stream(topic), sequence, time.time()), token)
+        if token:
+            self._unheld.setdefault(topic, deque()).append((sequence, token))
+            if self._ack_loop is None or self._ack_loop.done():
+                self._ack_loop = self._front.start(self._acknowledge())
+
+    def _stream(self, topic: str) -> Stream:
+        driver = self._broker.driver
+        return topic, self._broker.node, (driver.incarnation if driver is not None else None) or 0
+
+    # Acknowledgements
+
+    def _hold(self, published: Published, token: int) -> None:
+        self._to_hold.add(token)
+
+        def then(is_held: bool) -> None:
+            if is_held:
+                self._on_stored(token)
+            else:
+                self._door.refused(token, PubAckReasonCode.QUOTA_EXCEEDED, time.time())
+                self._front.act_soon()
+
+        self._front.start(self._front.keeper.hold(published, then))
+
+    async def _acknowledge(self) -> None:
+        """Acknowledge publications as soon as the neighbours on their topics hold them."""
+        while self._unheld:
+            now = time.time()
+            for topic, waiting in list(self._unheld.items()):
+                held = self._broker.held(topic)
+                if waiting[0][0] > held and not self._is_awaited(topic):
+                    held = waiting[-1][0]
+                while waiting and waiting[0][0] <= held:
+                    self._on_held(waiting.popleft()[1], now)
+                if not waiting:
+                    del self._unheld[topic]
+            self._front.act()
+            if self._unheld:
+                await asyncio.sleep(ACK_POLL_S)
+
+    def _on_held(self, token: int, now: float) -> None:
+        """The neighbours in its topic hold a publication."""
+        if token in self._to_hold:
+            self._to_hold.discard(token)
+        else:
+            self._door.acknowledged(token, now)
+
+    def _on_stored(self, token: int) -> None:
+        """The successors of its topic hold a publication."""
+        if token in self._to_hold:
+            self._to_hold.discard(token)
+        else:
+            self._on_held(token, time.time())
+            self._front.act_soon()
+
+    def _is_awaited(self, topic: str) -> bool:
+        """Whether another node wants a topic, or may want it."""
+        return self._broker.is_linking(topic) or self._broker.has_neighbours(topic)
+
+
+def reason_of(error: OmenError) -> PubAckReasonCode:
+    """What a client is told of a publication that failed."""
+    return next((code for kind, code in REASONS if isinstance(error, kind)), PubAckReasonCode.UNSPECIFIED_ERROR)

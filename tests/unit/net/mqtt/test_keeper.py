@@ -1,0 +1,53 @@
+"""What the keeper of a door does with the stored records of the cluster, without a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from omen.net.mqtt import keeper
+from omen.net.mqtt.keeper import Keeper
+from omen.net.mqtt.session import ApplicationMessage
+from omen.net.mqtt.shares import Shares
+from omen.net.mqtt.stored import Published
+from omen.net.records import Records
+
+
+class Front:
+    """A front door at a node whose two successors have `copies` of each record."""
+
+    def __init__(self, copies: int) -> None:
+        self.told: list[str] = []
+        self.copies = copies
+        status = SimpleNamespace(
+            config=SimpleNamespace(resilience=2), membership=SimpleNamespace(ring=dict.fromkeys("ab"))
+        )
+        self.broker: Any = SimpleNamespace(
+            name="n",
+            node=1,
+            status=lambda: status,
+            log=SimpleNamespace(warning=lambda what, **_: self.told.append(what)),
+        )
+        self.broker.records = Records(self.broker)
+        self.broker.records.store = self._store
+        self.door = SimpleNamespace(groups=Shares())
+
+    async def _store(self, _: Any) -> int:
+        return self.copies
+
+
+@pytest.mark.parametrize(("copies", "is_held"), [(2, True), (1, False)])
+def test_successors_that_are_full_are_not_asked_for_ever(
+    copies: int, is_held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "STORE_FOR_S", 0.02)
+    monkeypatch.setattr(keeper, "RETRY_S", 0.01)
+    front, heard = Front(copies), list[bool]()
+    one = Keeper(front)  # type: ignore[arg-type]
+    message = Published(ApplicationMessage("a", b"x", qos=1), ("a", 1, 1), 1)
+    asyncio.run(asyncio.wait_for(one.hold(message, heard.append), 2))
+    assert heard == [is_held]
+    assert one.unheld == (not is_held) and ("mqtt_not_held" in front.told) != is_held
