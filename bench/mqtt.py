@@ -165,10 +165,22 @@ async def throughput(port: int, shape: tuple[int, int], qos: int, size: int, sec
             await asyncio.gather(*map(pump, writers))
     took = time.perf_counter() - begun
     rate = (sum(reader.received for reader in readers) - before) / each / took
+    await _wait_until_quiet(readers)
     for one in (*readers, *writers):
         one.transport.abort()
     await asyncio.sleep(0.5)
     return rate
+
+
+async def _wait_until_quiet(readers: list[Client]) -> None:
+    """Until what was sent has come, 20 s at most: otherwise it would come to the readers of the next case."""
+    before = -1
+    for _ in range(40):
+        received = sum(reader.received for reader in readers)
+        if received == before:
+            return
+        before = received
+        await asyncio.sleep(0.5)
 
 
 async def latency(port: int, qos: int, size: int, count: int = 400) -> tuple[float, float]:

@@ -35,6 +35,10 @@ class Table:
 
         return take
 
+    def checks_of(self, module: str) -> list[Check]:
+        """The checks that stand in one module."""
+        return [check for _, check in self.checks if check.__module__ == module]
+
     @property
     def held(self) -> Counter[str]:
         return Counter(id_ for ids, _ in self.checks for id_ in ids)

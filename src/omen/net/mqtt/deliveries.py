@@ -10,12 +10,14 @@ from mqtt5 import DisconnectReasonCode, PublishPacket
 
 from omen.net.groups import Member
 from omen.net.mqtt.codec import encode
-from omen.net.mqtt.outputs import Carry, Client, DoorLimits, GiveUp, Output, Retained, TellGroup, Write
+from omen.net.mqtt.outputs import Carry, Client, DoorLimits, GiveUp, HoldBack, Output, Retained, TellGroup, Write
 from omen.net.mqtt.session import EXACTLY_ONCE, ApplicationMessage, Owed, Session, Stream, Subscription
 from omen.net.mqtt.shares import Shares
 from omen.net.mqtt.topics import SHARE, FilterTree, filter_of, has_wildcard, is_shared, matches
 from omen.net.mqtt.wishes import Change, Wishes
 
+FULL, EMPTIER = 0.5, 0.25
+"""Who publishes for a client waits where its queue is so full, until it is so empty."""
 STREAMS_AT_MOST = 50_000
 """Streams of which is known how far this door is."""
 
@@ -40,6 +42,7 @@ class Deliveries:
         self._shares: dict[str, set[str]] = {}
         self._choices = 0
         self._reached: dict[Stream, int] = {}
+        self._held_back: dict[str, set[str]] = {}
 
     def take(self) -> list[Output]:
         """What is to be done, in this order."""
@@ -223,6 +226,8 @@ class Deliveries:
         self._out.append(Write(client.number, data))
 
     def _owe(self, session: Session, client: Client | None, owed: Owed, now: float) -> None:
+        if client is not None and not session.in_flight and not session.queued:
+            client.pace.begin(now)
         if not session.put(owed):
             self.dropped += 1
             if client is not None:
@@ -231,6 +236,30 @@ class Deliveries:
         self._note(session)
         if client is not None:
             self._flush(client, now)
+            if _is_behind(client, FULL, now):
+                self._hold_back(owed.message.topic, session.client_id)
+
+    def _hold_back(self, topic: str, client_id: str) -> None:
+        if topic not in self._held_back:
+            self._held_back[topic] = set()
+            self._out.append(HoldBack(topic))
+        self._held_back[topic].add(client_id)
+
+    def is_busy(self, topic: str, now: float) -> bool:
+        """Whether who publishes on a topic is to wait: a client here has much of it to read, and reads."""
+        behind = self._held_back.get(topic)
+        if behind is None:
+            return False
+        for client_id in list(behind):
+            client = self._online.get(client_id)
+            if client is None or not _is_behind(client, EMPTIER, now):
+                behind.discard(client_id)
+        if not behind:
+            del self._held_back[topic]
+        return bool(behind)
+
+    def busy_topics(self, now: float) -> list[str]:
+        return [topic for topic in list(self._held_back) if self.is_busy(topic, now)]
 
     def _flush(self, client: Client, now: float) -> None:
         if client.session is None or client.is_slow or not client.is_accepted:
@@ -289,3 +318,9 @@ def _owed(message: ApplicationMessage, subscriptions: list[Subscription]) -> Owe
     retain = message.retain and any(one.retain_as_published for one in subscriptions)
     identifiers = tuple(one.identifier for one in subscriptions if one.identifier is not None)
     return Owed(message, qos, retain, identifiers)
+
+
+def _is_behind(client: Client, fill: float, now: float) -> bool:
+    """Whether the queue of a client is fuller than this, and the client reads it."""
+    session = client.session
+    return session is not None and session.fill > fill and client.pace.keeps_up(session.queued, now)

@@ -310,12 +310,14 @@ class Door(Publishing):
 
     def _on_puback(self, client: Client, packet: PubAckPacket, now: float) -> None:
         assert client.session is not None
+        client.pace.note(now)
         client.session.on_puback(packet.packet_id)
         self._note(client.session)
         self._flush(client, now)
 
     def _on_pubrec(self, client: Client, packet: PubRecPacket, now: float) -> None:
         assert client.session is not None
+        client.pace.note(now)
         is_refused = int(packet.reason_code) >= REFUSED
         known = client.session.on_pubrec(packet.packet_id, is_refused)
         if not is_refused:

@@ -19,7 +19,20 @@ from omen.net.mqtt import records, websocket
 from omen.net.mqtt.client_link import ClientLink
 from omen.net.mqtt.door import Door
 from omen.net.mqtt.keeper import Keeper
-from omen.net.mqtt.outputs import Carry, Claim, Close, Forget, GiveUp, Output, Publish, Retained, Save, TellGroup, Write
+from omen.net.mqtt.outputs import (
+    Carry,
+    Claim,
+    Close,
+    Forget,
+    GiveUp,
+    HoldBack,
+    Output,
+    Publish,
+    Retained,
+    Save,
+    TellGroup,
+    Write,
+)
 from omen.net.mqtt.publisher import Publisher
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.sys_topics import sys_facts
@@ -225,6 +238,8 @@ class FrontDoor:
                 self.start(self.keeper.save(client_id))
             case Forget():
                 self.start(self.keeper.forget(output))
+            case HoldBack():
+                self.publisher.tell_busy()
             case _:
                 assert_never(output)
 
@@ -292,6 +307,8 @@ class FrontDoor:
                 self.keeper.handed(token)
             case records.DoorHere() if not is_own:
                 self.keeper.hear(record, now)
+            case records.TopicsBusy() if not is_own:
+                self.publisher.hear_busy(record, now)
             case records.GroupMembers() if not is_own:
                 self.keeper.doors.hear_groups(record)
             case _:

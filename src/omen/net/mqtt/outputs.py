@@ -10,6 +10,7 @@ from mqtt5 import ConnAckReasonCode, ConnectPacket, PubAckReasonCode
 
 from omen.net.groups import Member
 from omen.net.mqtt.codec import V5
+from omen.net.mqtt.pace import Pace
 from omen.net.mqtt.session import ApplicationMessage, Session, SessionLimits
 
 REFUSED = 0x80
@@ -82,7 +83,13 @@ class TellGroup(msgspec.Struct, frozen=True):
     members: tuple[Member, ...]
 
 
-Output: TypeAlias = Write | Close | Publish | Carry | GiveUp | Claim | Save | Forget | TellGroup
+class HoldBack(msgspec.Struct, frozen=True):
+    """A client here reads a topic, but not as fast as it is published on: other nodes are to know of it."""
+
+    topic: str
+
+
+Output: TypeAlias = Write | Close | Publish | Carry | GiveUp | Claim | Save | Forget | TellGroup | HoldBack
 Authenticate: TypeAlias = Callable[[str, str | None, bytes | None], ConnAckReasonCode]
 """Client id, user name, password: whether such a client may connect."""
 Authorise: TypeAlias = Callable[[str, str], bool]
@@ -138,6 +145,7 @@ class Client(msgspec.Struct):
     waiting: list[Any] = msgspec.field(default_factory=list)
     connect: ConnectPacket | None = None
     certified: str = ""
+    pace: Pace = msgspec.field(default_factory=Pace)
 
 
 class Retained(msgspec.Struct, frozen=True):

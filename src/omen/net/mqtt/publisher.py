@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mqtt5 import PubAckReasonCode
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     from omen.net.mqtt.listener import FrontDoor
 
 ACK_POLL_S = 0.005
-PUBLISHED_AT_ONCE = 32
+PUBLISHED_AT_ONCE, BYTES_AT_ONCE = 400, 2 << 20
+"""All clients together publish so much in one turn of the event loop, then what came of it is looked at."""
+HELD_BACK_AT_MOST_S, HELD_BACK_POLL_S = 10.0, 0.03
+TELL_BUSY_S, BUSY_S, BUSY_AT_MOST = 0.1, 1.0, 200
+"""How often doors are told which topics are busy, how long that holds, and of how many."""
 REASONS: tuple[tuple[type[OmenError], PubAckReasonCode], ...] = (
     (Denied, PubAckReasonCode.NOT_AUTHORIZED),
     (InvalidInput, PubAckReasonCode.IMPLEMENTATION_SPECIFIC_ERROR),
@@ -31,7 +36,9 @@ REASONS: tuple[tuple[type[OmenError], PubAckReasonCode], ...] = (
 
 
 class Publisher:
-    """Publishes for the clients of one door. `active`: how many of them have something to publish just now."""
+    """Publishes for the clients of one door. `active`: how many of them have something to publish just now;
+    `held_back`: how often one waited for those who read.
+    """
 
     def __init__(self, front: FrontDoor) -> None:
         self._front = front
@@ -42,6 +49,9 @@ class Publisher:
         self._own: dict[tuple[str, int], str] = {}
         self._unheld: dict[str, deque[tuple[int, int]]] = {}
         self._ack_loop: asyncio.Task[None] | None = None
+        self.held_back = 0
+        self._busy_elsewhere: dict[str, tuple[frozenset[str], float]] = {}
+        self._telling: asyncio.Task[None] | None = None
         self._to_hold: set[int] = set()  # tokens that wait for both, neighbours and successors
 
     def publish(self, link: ClientLink, output: Publish) -> None:
@@ -63,12 +73,15 @@ class Publisher:
             self.active -= 1
 
     async def _publish_all(self, link: ClientLink) -> None:
-        since = 0
+        count = size = 0
         while link.pending:
-            since += 1
-            if since % PUBLISHED_AT_ONCE == 0:
-                await asyncio.sleep(0)  # publishing need not wait for anything: others have their turn
             output = link.pending.popleft()
+            count, size = count + 1, size + len(output.message.payload)
+            if count * self.active >= PUBLISHED_AT_ONCE or size * self.active >= BYTES_AT_ONCE:
+                count = size = 0
+                await asyncio.sleep(0)  # publishing need not wait for anything: others have their turn
+            if output.token and self._is_busy(output.message.topic):
+                await self._wait_for_readers(output.message.topic)
             try:
                 await self._publish_one(output.message, output.token)
             except OmenError as error:
@@ -76,6 +89,42 @@ class Publisher:
                 self._door.refused(output.token, reason_of(error), time.time())
                 self._front.act_soon()
             link.read_if_room()
+
+    # Back-pressure
+
+    def _is_busy(self, topic: str) -> bool:
+        now = time.time()
+        return self._door.is_busy(topic, now) or any(
+            now < until and topic in topics for topics, until in self._busy_elsewhere.values()
+        )
+
+    async def _wait_for_readers(self, topic: str) -> None:
+        """Hold a message back, and so its acknowledgement, while clients that read have enough of its topic."""
+        self.held_back += 1
+        end = time.monotonic() + HELD_BACK_AT_MOST_S
+        while self._is_busy(topic) and time.monotonic() < end:
+            await asyncio.sleep(HELD_BACK_POLL_S)
+
+    def tell_busy(self) -> None:
+        """Clients here do not keep up: other doors are told until they do."""
+        if self._telling is None or self._telling.done():
+            self._telling = self._front.start(self._tell_busy())
+
+    async def _tell_busy(self) -> None:
+        is_over = False
+        while not is_over:
+            topics = self._door.busy_topics(time.time())[:BUSY_AT_MOST]
+            is_over = not topics
+            with suppress(OmenError):  # where it cannot be said, clients that do not keep up are disconnected
+                await self._front.say(records.CLIENTS, records.TopicsBusy(self._front.keeper.owner, topics))
+            await asyncio.sleep(TELL_BUSY_S)
+
+    def hear_busy(self, said: records.TopicsBusy, now: float) -> None:
+        """Clients of another door do not keep up with these topics."""
+        if said.topics:
+            self._busy_elsewhere[said.door] = (frozenset(said.topics), now + BUSY_S)
+        else:
+            self._busy_elsewhere.pop(said.door, None)
 
     async def _publish_one(self, message: ApplicationMessage, token: int) -> None:
         topic = message.topic

@@ -96,8 +96,23 @@ class DoorHere(msgspec.Struct, frozen=True, tag=7):
     since: float = 0.0
 
 
+class TopicsBusy(msgspec.Struct, frozen=True, tag=9):
+    """Topics that clients of a front door do not read as fast as they are published on, all of them just now."""
+
+    door: str
+    topics: list[str]
+
+
 Record: TypeAlias = (
-    GroupMembers | TopicsPublished | AskTopics | AskRetained | RetainedMessages | ClientHere | SessionHanded | DoorHere
+    GroupMembers
+    | TopicsPublished
+    | AskTopics
+    | AskRetained
+    | RetainedMessages
+    | ClientHere
+    | SessionHanded
+    | DoorHere
+    | TopicsBusy
 )
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 

@@ -157,6 +157,11 @@ class Session:
         return self._bytes
 
     @property
+    def fill(self) -> float:
+        """How full the queue is, 1 at most."""
+        return max(len(self._queue) / self._limits.queue_messages, self._bytes / self._limits.queue_bytes)
+
+    @property
     def in_flight(self) -> int:
         return len(self._inflight)
 

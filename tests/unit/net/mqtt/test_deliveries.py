@@ -6,6 +6,7 @@ from mqtt5 import (
     ConnectPacket,
     DisconnectPacket,
     DisconnectReasonCode,
+    PubAckPacket,
     PublishPacket,
     RetainHandling,
     SubAckPacket,
@@ -18,7 +19,7 @@ from omen.net.mqtt.outputs import (
     DoorLimits,
     Retained,
 )
-from omen.net.mqtt.session import ApplicationMessage
+from omen.net.mqtt.session import ApplicationMessage, SessionLimits
 
 
 def test_retained_messages_come_with_a_subscription_and_go_with_an_empty_one() -> None:
@@ -180,3 +181,35 @@ def test_of_a_shared_subscription_one_member_gets_what_two_nodes_published() -> 
             world.door.deliver(message, world.now, ("a/b", publisher, 1), number + 1)
     world.settle()
     assert sum(len(payloads(packets)) for packets in world.got.values()) == 20
+
+
+def flooded() -> Harness:
+    """A client that takes one message at a time, and whose queue is half full."""
+    world = Harness(DoorLimits(session=SessionLimits(queue_messages=20)))
+    world.connect(1, receive_max=1)
+    world.subscribe(1, "a", qos=1)
+    world.connect(9)
+    for _ in range(12):
+        world.publish(9, "a", qos=1)
+    return world
+
+
+def test_who_publishes_for_a_client_that_reads_waits_until_its_queue_is_emptier() -> None:
+    world = flooded()
+    assert world.door.is_busy("a", world.now) and world.door.busy_topics(world.now) == ["a"]
+    assert not world.door.is_busy("b", world.now)
+    while world.door.sessions["c1"].queued > 5:
+        assert world.door.is_busy("a", world.now)
+        (packet,) = [one for one in world.take(1) if isinstance(one, PublishPacket)]
+        world.now += 0.1
+        world.send(1, PubAckPacket(packet.packet_id))
+    assert not world.door.is_busy("a", world.now) and world.door.busy_topics(world.now) == []
+
+
+def test_for_a_client_that_does_not_read_nobody_waits_and_it_is_disconnected_when_its_queue_is_full() -> None:
+    world = flooded()
+    world.now += 3
+    assert not world.door.is_busy("a", world.now)
+    for _ in range(10):
+        world.publish(9, "a", qos=1)
+    assert 1 in world.closed
