@@ -168,16 +168,21 @@ class Cluster:
             await asyncio.sleep(2)
 
     async def _check_retained(self) -> None:
-        """At every node the last that was acknowledged, or one that was sent after it."""
-        last: dict[str, int] = {}
+        """At every node the last that was sent of those acknowledged, or a later one, or one with QoS 1 that was sent
+        again, and acknowledged, after it.
+        """
+        last: dict[str, tuple[int, float]] = {}
         for publisher in self.clients:
-            for payload, (topic, _, _) in publisher.acknowledged.items():
+            for payload, (topic, _, at) in publisher.acknowledged.items():
                 if topic.startswith("kept/"):
-                    last[topic] = max(last.get(topic, 0), int(payload.split()[1]))
+                    last[topic] = max(last.get(topic, (0, 0.0)), (int(payload.split()[1]), at))
+        known = {payload: told for one in self.clients for payload, told in one.acknowledged.items()}
         for port in self._ports():
             found = await retained_at(port, "kept/+")
-            wrong = [topic for topic, serial in last.items() if int(found.get(topic, b"x 0").split()[1]) < serial]
-            self.retained_wrong += len(wrong)
+            for topic, (serial, at) in last.items():
+                payload = found.get(topic, b"x 0 0")
+                _, qos, later = known.get(payload, ("", 0, 0.0))
+                self.retained_wrong += int(payload.split()[1]) < serial and not (qos == 1 and later > at)
 
     def verdict(self) -> dict[str, Any]:
         due = list(self._due())

@@ -9,7 +9,6 @@ later. A client that connects before that brings its session to the node where i
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -22,7 +21,7 @@ from omen.net.errors import Stopped
 from omen.net.inbox import Gap, Message
 from omen.net.mqtt import records
 from omen.net.mqtt.keeping import Recent
-from omen.net.mqtt.other_doors import OtherDoors
+from omen.net.mqtt.other_doors import OtherDoors, new_door
 from omen.net.mqtt.outputs import Claim, Forget, Retained
 from omen.net.mqtt.session import Stream
 from omen.net.mqtt.stored import (
@@ -81,7 +80,7 @@ class Keeper:
         self._front = front
         self._broker = front.broker
         self._door = front.door
-        self.owner = f"{self._broker.name}#{os.urandom(4).hex()}"
+        self.owner = new_door(self._broker.name, time.time())
         self.doors = OtherDoors(self.owner, time.time(), self._door.groups)
         self._owners: dict[str, str] = {}
         self._orphans: dict[str, float] = {}
@@ -310,6 +309,8 @@ class Keeper:
             self._door.groups.forget(client_id)
         elif not self.doors.is_there(stored.head.owner, now):
             await self._catch_up(stored)
+            if self.doors.has_come(client_id, now):
+                return  # meanwhile, to another node
             self._broker.log.info("mqtt_session_adopted", client=client_id, former=stored.head.owner)
             self._door.adopt(stored, time.time())
             self._owners[client_id] = self.owner
@@ -390,9 +391,11 @@ class Keeper:
         self._front.act()
         if changes is None or said.is_clean:
             return
-        await self._write(said.client_id, changes)
         if said.wants_session:
+            await self._write(said.client_id, changes)
             await self._front.say(records.CLIENTS, records.SessionHanded(said.node, said.token))
+        else:  # it goes on there already: what this node stores now would take the place of that
+            await self._front.say(records.CLIENTS, records.SessionHanded(said.node, said.token, said.client_id))
 
     def handed(self, token: int) -> None:
         future = self._handed.get(token)

@@ -161,7 +161,7 @@ class Keeping(Deliveries):
             now,
             session.runs_ahead(),
             tuple((number, taken.shares) for number, taken in session.received.items() if taken.shares),
-            tuple((number, one.mark, one.at) for number, one in session.received.items() if one.is_published),
+            tuple((number, one.mark, one.at) for number, one in session.received.items()),
             pack_marks(mark for mark in seen if is_plain_mark(mark)),
         )
         return [write_head(head, life), *changes]
@@ -284,6 +284,12 @@ class Keeping(Deliveries):
         if session is not None and client_id not in self._online:
             self._end_session(session, is_moved=True)
 
+    def store_again(self, client_id: str) -> None:
+        """Another node may have stored the session of a client that is here: what is here counts."""
+        session = self.sessions.get(client_id)
+        if session is not None:
+            self._persist(session)
+
     def _publish_will(self, will: ApplicationMessage) -> None:
         self._out.append(Publish(0, 0, will))
 
@@ -308,4 +314,7 @@ def _restore_taken(head: SessionHead) -> dict[int, Taken]:
     for number, one in taken.items():
         one.mark, one.at = published.get(number, ("", 0.0))
         one.is_restored = True
-    return taken | {number: Taken(mark, shares.get(number, ())) for number, mark in head.pending}
+    pending = {number: Taken(mark, shares.get(number, ())) for number, mark in head.pending}
+    for number, one in pending.items():
+        one.at = published.get(number, ("", 0.0))[1]
+    return taken | pending

@@ -302,9 +302,11 @@ class FrontDoor:
             case records.AskRetained(node) if not is_own:
                 self._answer(f"retained {node}", self._tell_retained(node))
             case records.ClientHere() if not is_own:
+                self.keeper.doors.note_client(record.client_id, now)
                 self.start(self.keeper.give(record))
-            case records.SessionHanded(node, token) if node == self.broker.name:
+            case records.SessionHanded(node, token, again) if node == self.broker.name:
                 self.keeper.handed(token)
+                self.door.store_again(again)
             case records.DoorHere() if not is_own:
                 self.keeper.hear(record, now)
             case records.TopicsBusy() if not is_own:

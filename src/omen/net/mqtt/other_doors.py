@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from omen.net.mqtt import records
 from omen.net.mqtt.shares import Shares
 from omen.protocol.membership.ring import place_of
 
+MISSED_AT_MOST = 100_000
 SILENT_S = 7.0
 """A door that was not heard of for so long has crashed."""
 OPEN_LONG_S, SETTLED_S, SETTLE_AT_MOST_S = 10.0, 2.0, 15.0
@@ -25,6 +28,8 @@ class OtherDoors:
         self.writers: frozenset[int] = frozenset()
         self._shares = shares
         self._heard: dict[str, float] = {}
+        self._missed: dict[str, float] = {}
+        self._came: dict[str, float] = {}
         self._lacking_at = begun
         self._is_settled = False
 
@@ -66,14 +71,32 @@ class OtherDoors:
         heard = self._heard.get(owner)
         if heard is not None:
             return now - heard < SILENT_S
-        names = {_name(door) for door in (*self._heard, self.owner)}
-        return bool(owner) and _name(owner) not in names and now - self.begun < SILENT_S
+        if not owner or any(_name(door) == _name(owner) and door > owner for door in (*self._heard, self.owner)):
+            return False  # its node has begun anew since
+        if len(self._missed) >= MISSED_AT_MOST:
+            self._missed.clear()
+        return now - self._missed.setdefault(owner, now) < SILENT_S
+
+    def note_client(self, client_id: str, now: float) -> None:
+        """A client has come to another door."""
+        if len(self._came) >= MISSED_AT_MOST:
+            self._came.clear()
+        self._came[client_id] = now
+
+    def has_come(self, client_id: str, since: float) -> bool:
+        """Whether a client has come to another door since a time."""
+        return self._came.get(client_id, 0.0) >= since
 
     def miss(self, now: float) -> None:
         """Members of doors that have fallen silent are nobody's."""
         for door, heard in self._heard.items():
             if now - heard >= SILENT_S:
                 self._shares.lose(door)
+
+
+def new_door(name: str, now: float) -> str:
+    """A name for a door that is opened: of two of one node the later one is greater."""
+    return f"{name}#{int(now * 1000):012x}{os.urandom(2).hex()}"
 
 
 def _name(door: str) -> str:

@@ -31,11 +31,15 @@ class Close(msgspec.Struct, frozen=True):
 
 
 class Publish(msgspec.Struct, frozen=True):
-    """Publish on the overlay; for a client of a `connection`, one after the other. `token` 0: nobody waits for it."""
+    """Publish on the overlay; for a client of a `connection`, one after the other. `token` 0: nobody waits for it.
+
+    `at`: when it was published first, where another node may have.
+    """
 
     connection: int
     token: int
     message: ApplicationMessage
+    at: float = 0.0
 
 
 class Carry(msgspec.Struct, frozen=True):

@@ -83,7 +83,7 @@ class Publisher:
             if output.token and self._is_busy(output.message.topic):
                 await self._wait_for_readers(output.message.topic)
             try:
-                await self._publish_one(output.message, output.token)
+                await self._publish_one(output.message, output.token, output.at or time.time())
             except OmenError as error:
                 self._broker.log.warning("mqtt_publish_failed", topic=output.message.topic, cause=str(error))
                 self._door.refused(output.token, reason_of(error), time.time())
@@ -126,7 +126,7 @@ class Publisher:
         else:
             self._busy_elsewhere.pop(said.door, None)
 
-    async def _publish_one(self, message: ApplicationMessage, token: int) -> None:
+    async def _publish_one(self, message: ApplicationMessage, token: int, at: float) -> None:
         topic = message.topic
         if topic not in self.announced:
             self.announced.add(topic)
@@ -143,7 +143,7 @@ class Publisher:
         elif message.qos:
             self._door.remember(message, self._stream(topic), sequence, time.time())
         if message.retain:
-            kept = Retained((int(time.time() * 1000), self._broker.name), message)
+            kept = Retained((int(at * 1000), self._broker.name), message)
             await self._front.say(records.RETAINED, records.RetainedMessages([kept]))
             await self._front.keeper.retain(kept)
         if token and self._broker.config.mqtt_ack == "nodes" and self._front.keeper.lacks_copies(topic):

@@ -83,7 +83,7 @@ class Publishing(Keeping):
             taken.mark = self._new_mark()
             taken.shares = self.groups.choose_all(output.message.topic, taken.mark)
         message = msgspec.structs.replace(output.message, mark=taken.mark, shares=taken.shares)
-        marked = Publish(output.connection, output.token, message)
+        marked = Publish(output.connection, output.token, message, taken.at)
         self._persist(session, lambda: self._out.append(marked))
 
     def _new_mark(self) -> str:

@@ -72,10 +72,13 @@ class ClientHere(msgspec.Struct, frozen=True, tag=5):
 
 
 class SessionHanded(msgspec.Struct, frozen=True, tag=6):
-    """The session of a client is stored, for the node where the client is now."""
+    """The session of a client is stored, for the node where the client is now. `again`: the client whose session that
+    node is to store again, for this one may have stored it after it.
+    """
 
     node: str
     token: int
+    again: str = ""
 
 
 class GroupMembers(msgspec.Struct, frozen=True, tag=8):

@@ -25,7 +25,7 @@ class SessionHead(msgspec.Struct, frozen=True):
     `inflight`: packet identifiers and numbers of messages, 0 where only the release is awaited. Messages below `first`
     are done, and those in `done`. `positions`: up to which sequence of a stream the session has everything. `pending`:
     messages with QoS 2 that its node took, and may have published, by their marks; `pending_shares`: to whom of shared
-    subscriptions; `published`: the marks of those in `received`, and when; `seen` and `marks`: marks that came lately;
+    subscriptions; `published`: the marks of all these, and when; `seen` and `marks`: marks that came lately;
     `saved_at`: when this was written, in seconds since 1970; `ahead`: runs of messages beyond its positions.
     """
 

@@ -10,9 +10,10 @@ import pytest
 
 from omen.net.mqtt import keeper
 from omen.net.mqtt.keeper import Keeper
+from omen.net.mqtt.records import ClientHere, SessionHanded
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.shares import Shares
-from omen.net.mqtt.stored import Published
+from omen.net.mqtt.stored import Change, Published
 from omen.net.records import Records
 
 
@@ -51,3 +52,22 @@ def test_successors_that_are_full_are_not_asked_for_ever(
     asyncio.run(asyncio.wait_for(one.hold(message, heard.append), 2))
     assert heard == [is_held]
     assert one.unheld == (not is_held) and ("mqtt_not_held" in front.told) != is_held
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_session_that_goes_on_elsewhere_already_is_not_stored_over(waits: bool) -> None:
+    front, said = Front(2), list[object]()
+    front.door = SimpleNamespace(groups=Shares(), release=lambda *_: [Change(b"k", b"v", 1.0)])
+    stored: list[object] = []
+
+    async def say(_: str, record: object) -> None:
+        said.append(record)
+
+    async def store(written: list[object]) -> int:
+        stored.extend(written)
+        return 2
+
+    front.say, front.act, front.broker.records.store = say, lambda: None, store  # type: ignore[attr-defined]
+    asyncio.run(Keeper(front).give(ClientHere("me", "n2", 7, wants_session=waits)))  # type: ignore[arg-type]
+    assert len(stored) == waits
+    assert said == [SessionHanded("n2", 7, "" if waits else "me")]

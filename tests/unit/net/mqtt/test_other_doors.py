@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omen.net.mqtt.other_doors import OPEN_LONG_S, SETTLE_AT_MOST_S, SETTLED_S, SILENT_S, OtherDoors
+from omen.net.mqtt.other_doors import OPEN_LONG_S, SETTLE_AT_MOST_S, SETTLED_S, SILENT_S, OtherDoors, new_door
 from omen.net.mqtt.records import DoorHere
 from omen.net.mqtt.shares import Shares
 from omen.protocol.membership.ring import place_of
@@ -48,5 +48,21 @@ def test_a_door_is_there_until_it_is_silent_closes_or_begins_anew() -> None:
     assert doors.is_there("n1#b", START + SILENT_S - 1) and not doors.is_there("n1#b", START + SILENT_S)
     doors.hear(DoorHere("n1#b", is_closing=True), START)
     assert not doors.is_there("n1#b", START + 1)
-    doors.hear(DoorHere("n1#c"), START)
+    assert doors.hear(DoorHere("n1#c"), START)
     assert not doors.is_there("n1#b", START) and doors.is_there("n1#c", START) and doors.is_there("n0#a", START)
+
+
+def test_a_door_that_was_not_heard_of_yet_is_there_unless_its_node_has_begun_anew_since() -> None:
+    """A session that it has just taken up must not be adopted, nor its will published."""
+    doors = begun()
+    first, second, third = (new_door("n1", START + number) for number in range(3))
+    doors.hear(DoorHere(second), START)
+    assert doors.is_there(third, START) and not doors.is_there(first, START)
+    assert not doors.is_there(third, START + SILENT_S), "it has had time to be heard of"
+
+
+def test_a_client_that_comes_to_another_door_is_noted() -> None:
+    doors = begun()
+    assert not doors.has_come("me", START)
+    doors.note_client("me", START + 1)
+    assert doors.has_come("me", START) and not doors.has_come("me", START + 2)
