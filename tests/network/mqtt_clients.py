@@ -209,7 +209,12 @@ class Mortal(Client):
 async def retained_at(port: int, pattern: str, seconds: float = 2.0) -> dict[str, bytes]:
     """The retained messages that a node has for a client that has just come."""
     found: dict[str, bytes] = {}
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with asyncio.timeout(60):
+        while True:
+            with suppress(OSError):  # it is being started
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                break
+            await asyncio.sleep(0.5)
     writer.write(ConnectPacket("", clean_start=True).write())
     writer.write(SubscribePacket(1, [TopicFilter(pattern, max_qos=QoS(0))]).write())
     with suppress(TimeoutError, EOFError):
