@@ -21,7 +21,7 @@ from omen.net.joining import POLL_S
 from omen.net.member import ClusterMember, Origin
 from omen.net.names import join_address, topic_key
 from omen.net.observe.health import HealthWatch
-from omen.net.observe.http_server import serve_pages
+from omen.net.observe.http_server import PageServer, serve_pages
 from omen.net.observe.latency import DeliveryLatency
 from omen.net.observe.metrics import Histogram
 from omen.net.requests import Requests, fields_of_reply
@@ -29,6 +29,7 @@ from omen.net.security.admission import AdmissionControl
 from omen.net.security.credentials import check_own
 from omen.net.settings import Limits, NodeConfig
 from omen.net.transport.accepting import Acceptor, listen_on
+from omen.net.watching.gathering import Gathering
 from omen.protocol import events
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.publications import Fields
@@ -59,10 +60,11 @@ class Broker(ClusterMember, FormerNames):
         self._held: dict[int, int] = {}
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
-        self._servers: list[asyncio.Server | Acceptor] = []
+        self._servers: list[PageServer | Acceptor] = []
         self._is_released = asyncio.Event()
         self._since_yield = 0
         self._requests = Requests(self)
+        self.gathering = Gathering(self)
 
     async def __aenter__(self) -> Broker:
         await self.start()
@@ -331,10 +333,8 @@ class Broker(ClusterMember, FormerNames):
     async def request(
         self, topic: str, payload: bytes, headers: Mapping[str, str] | None = None, timeout: float = 5.0
     ) -> Message:
-        """Publish a request, and wait for the first reply; others come to nobody. TimeoutError: none came in time.
-
-        Every subscriber of the topic may `reply`. The first request takes longer than the next: this node subscribes
-        to the topic of its replies, and who replies is linked to it.
+        """Publish a request, and wait for the first reply of a subscriber; others come to nobody. TimeoutError: none
+        came in time. The first request takes longer than the next: those that reply are linked here.
         """
         return await self._requests.ask(topic, payload, headers, timeout)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING, assert_never
 
 from omen.errors import OmenError
 from omen.net.core_spec import CoreSpec, make_core
-from omen.net.engine import choose_links
+from omen.net.engine import TimedEngine
 from omen.net.errors import Stopped
 from omen.net.name_guard import NameGuard
 from omen.net.observe.counters import DriverCounters
 from omen.net.observe.event_log import EventLog
 from omen.net.observe.logs import Log
-from omen.net.observe.metrics import Histogram
 from omen.net.recording import Recorder
 from omen.net.security.admission import AdmissionControl
 from omen.net.security.hello import (
@@ -31,6 +29,7 @@ from omen.net.security.hello import (
 from omen.net.sending import Sender
 from omen.net.transport.connection import Connection
 from omen.net.transport.peers import Peers
+from omen.net.watching.messages import KIND as WATCHING
 from omen.protocol.events import (
     Connect,
     Deliver,
@@ -85,8 +84,8 @@ from omen.protocol.status import NodeStatus
 
 if TYPE_CHECKING:
     from omen.net.security.signing import Verifier
+    from omen.net.watching.gathering import Gathering
 
-ENGINE_BOUNDS_S = (0.001, 0.01, 0.1, 1.0, 10.0)
 PUBLICATION = "Publication"
 
 ForApplication = Gap | Held | OfRecords | Notification
@@ -104,6 +103,7 @@ class Driver:
         deliver: Callable[[Deliver], None],
         tell: Callable[[ForApplication], None],
         guard: NameGuard,
+        gathering: Gathering,
     ) -> None:
         self.log = log
         self.peers = Peers(hello, self, log, admission)
@@ -115,7 +115,8 @@ class Driver:
         self.received: Counter[str] = Counter()
         self.bytes_received: Counter[str] = Counter()
         self.counters = DriverCounters()
-        self.engine_times = Histogram(ENGINE_BOUNDS_S)
+        self._choose_links = TimedEngine()
+        self.engine_times = self._choose_links.times
         self._deliver = deliver
         self._tell = tell
         self._loop = asyncio.get_running_loop()
@@ -124,6 +125,7 @@ class Driver:
         self._has_detector = False
         self._asker: NodeId | None = None
         self._guard = guard
+        self._gathering = gathering
         self._name_search: asyncio.Task[None] | None = None
         self.is_member = False
 
@@ -185,20 +187,6 @@ class Driver:
                 with suppress(OSError):
                     recorder.close()
 
-    def _choose_links(
-        self,
-        topics: Sequence[Sequence[int]],
-        components: Sequence[Sequence[int]],
-        degrees: Sequence[int],
-        rho: float,
-        centre: int,
-    ) -> list[tuple[int, int]]:
-        """The greedy engine, timed."""
-        begun = time.perf_counter()
-        links = choose_links(topics, components, degrees, rho, centre)
-        self.engine_times.observe(time.perf_counter() - begun)
-        return links
-
     def feed(self, event: Input) -> None:
         """Tell the core, and do what follows. What it asks of the caller (InvalidInput) is the caller's to hear."""
         now = self.now()
@@ -238,6 +226,8 @@ class Driver:
                 self._deliver(output)
                 continue
             if type(output) is Multicast:
+                if self._gathering.follows_trees:
+                    self._gathering.note_multicast(output)
                 self.sender.multicast(output.to, output.message)
                 continue
             match output:
@@ -272,6 +262,7 @@ class Driver:
     def _note(self, notification: Notification) -> None:
         """Log and count; a node that rejoins wants no connection of its former incarnation."""
         self.events.note(notification, self.now())
+        self._gathering.note(notification)
         counters = self.counters
         match notification:
             case Rejoined():
@@ -329,6 +320,11 @@ class Driver:
                 except Exception as error:
                     self._note_failure(error, PUBLICATION)
                 continue
+            if kind == WATCHING:
+                if self._gathering.on_frame(node, body):
+                    continue
+                self._refuse_frame(connection, "nothing for a live page")
+                break
             try:
                 message = wire.decode(body)
             except UNREADABLE as error:
@@ -441,6 +437,7 @@ class Driver:
         self._timers.clear()
         if self._name_search is not None:
             self._name_search.cancel()
+        self._gathering.stop()
         try:
             await self.peers.close()
         finally:

@@ -25,6 +25,7 @@ from omen.net.security.hello import REVISION, Hello
 from omen.net.seeds import SeedList
 from omen.net.settings import NodeConfig
 from omen.net.state import last_incarnation, write_state
+from omen.net.watching.gathering import Gathering
 from omen.protocol import events
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.base import Ref
@@ -46,8 +47,11 @@ class Origin(msgspec.Struct, frozen=True):
 class ClusterMember(ABC):
     """What a broker is to other nodes. What it is to its application is `Broker`, which is built on this.
 
-    `subscribed_keys`: the topics every incarnation begins with. `names`: what topics are called, by key.
+    `subscribed_keys`: the topics every incarnation begins with. `names`: what topics are called, by key. `gathering`:
+    its part in what live pages show.
     """
+
+    gathering: Gathering
 
     def __init__(self, config: NodeConfig, origin: Origin | None) -> None:
         self.config = config
@@ -144,7 +148,9 @@ class ClusterMember(ABC):
             process=os.getpid(),
             joining=origin is None,
         )
-        driver = self.driver = Driver(hello, self.log, self.admission, self._deliver, self._hear, self.guard)
+        driver = self.driver = Driver(
+            hello, self.log, self.admission, self._deliver, self._hear, self.guard, self.gathering
+        )
         self.guard.begin()
         self._has_arrived = False
         self._keep_state(incarnation, left=False)

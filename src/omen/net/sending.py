@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from omen.net.security.access import Access
-from omen.net.security.hello import FIELDS_REVISION, NEARBY_REVISION, RECORDS_REVISION
+from omen.net.security.hello import FIELDS_REVISION, NEARBY_REVISION, RECORDS_REVISION, WATCHING_REVISION
 from omen.net.transport.peer import FrameParts
 from omen.net.transport.peers import Peers
 from omen.protocol.events import NodeId
@@ -15,6 +15,7 @@ from omen.protocol.messages.overlay import NearbyChanged, NearbyQuery, NearbyRep
 from omen.protocol.messages.publications import FIELDS, Announce, Publication, without_fields
 from omen.protocol.messages.records import RecordAck, RecordOffer, RecordPut, RecordQuery, RecordReply, RecordWant
 
+WATCHING = "Watching"
 SINCE: dict[type, int] = {
     **dict.fromkeys((NearbyQuery, NearbyReply, NearbyChanged), NEARBY_REVISION),
     **dict.fromkeys((RecordPut, RecordAck, RecordQuery, RecordReply, RecordOffer, RecordWant), RECORDS_REVISION),
@@ -52,6 +53,12 @@ class Sender:
         parts, size, urgent = frame(message)
         self._count(message, size, 1)
         self._peers.send(to, address, parts, size, urgent, asker, SINCE.get(type(message), 0))
+
+    def send_watching(self, to: NodeId, body: bytes) -> None:
+        """What is gathered for a live page: over a connection that is there, to a peer that knows it."""
+        self.messages[WATCHING] += 1
+        self.bytes[WATCHING] += len(body) + 4
+        self._peers.send(to, "", (len(body).to_bytes(4, "big"), body), len(body) + 4, False, None, WATCHING_REVISION)
 
     def multicast(self, to: tuple[NodeId, ...], message: Message) -> None:
         """To several peers that there are connections to."""

@@ -171,7 +171,9 @@ class NodeConfig:
     topics: tuple[str, ...] = ()
     """Subscribed to from the beginning."""
     http: str = ""
-    """Where /metrics, /livez, /readyz, /healthz and /topology are served. Empty: nowhere."""
+    """Where the live page (/), /metrics, /livez, /readyz, /healthz and /topology are served. Empty: nowhere."""
+    http_token: str = ""
+    """A file with a token: who shows it there sees the settings and the last log lines too. Empty: nobody does."""
     mqtt: str = ""
     """Where MQTT clients connect to. Empty: nowhere."""
     mqtts: str = ""
@@ -252,7 +254,7 @@ def _check_advertised(address: str) -> None:
         raise InvalidInput(f"advertise {address!r}: no peer can connect to port 0: say the one they reach")
 
 
-FILES = ("join_file", "mqtt_users", "mqtt_authority")
+FILES = ("join_file", "http_token", "mqtt_users", "mqtt_authority")
 """Settings that name files; in a settings file, from where that stands."""
 
 

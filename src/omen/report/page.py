@@ -13,6 +13,7 @@ from omen.report.figures import Drawing, table_of
 from omen.report.ledger import PAPERS, VERDICTS, Entry
 from omen.report.recorded_run import record_run
 from omen.tables import replace_file
+from omen.web import read_part
 
 if TYPE_CHECKING:
     from omen.report.reproduce import Reproduction
@@ -35,7 +36,7 @@ def write_page(out: str | Path, found: Reproduction) -> Path:
 def make_page(found: Reproduction, figures: Path) -> str:
     """The page's text; figures that were not drawn are there as tables."""
     filled = {
-        "style": _part("page.css"),
+        "style": f"{read_part('base.css')}\n{_part('page.css')}",
         "script": _part("page.js"),
         "summary": escape(found.summary),
         "papers": "".join(_option(name, PAPERS[name]) for name in found.papers),

@@ -12,6 +12,7 @@ import json
 import logging
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TextIO
@@ -122,6 +123,28 @@ class JsonLines(logging.Formatter):
         return _escaped(json.dumps(line, ensure_ascii=False))
 
 
+class RecentLines(logging.Handler):
+    """The last lines of one node's log, as text, for those who may see them."""
+
+    def __init__(self, node: str, count: int = 200) -> None:
+        super().__init__(logging.INFO)
+        self.setFormatter(TextLines())
+        self._node = node
+        self._lines: deque[str] = deque(maxlen=count)
+        logging.getLogger(LOGGER).addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "node", None) == self._node:
+            self._lines.append(self.format(record))
+
+    def lines(self) -> list[str]:
+        return list(self._lines)
+
+    def close(self) -> None:
+        logging.getLogger(LOGGER).removeHandler(self)
+        super().close()
+
+
 def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
@@ -195,8 +218,9 @@ def write_log(style: str, stream: TextIO | None = None, level: str = "info") -> 
     handler = next((one for one in line_handlers() if one.is_for(stream)), None) or _handler_for(stream)
     handler.setFormatter(JsonLines() if style == "json" else TextLines())
     for former in list(logger.handlers):
-        logger.removeHandler(former)
-        logging.getLogger(LOOP_LOGGER).removeHandler(former)
+        if not isinstance(former, RecentLines):
+            logger.removeHandler(former)
+            logging.getLogger(LOOP_LOGGER).removeHandler(former)
     logger.addHandler(handler)
     logging.getLogger(LOOP_LOGGER).addHandler(handler)
     logger.propagate = False

@@ -58,6 +58,10 @@ class Access:
             self._may_pass.clear()
             self._may_carry.clear()
 
+    def name_of(self, key: int) -> str | None:
+        """The name of a topic that this node has a part in, or that a rule names without patterns."""
+        return self._names.get(key)
+
     def know_peer(self, name: str) -> None:
         """A peer has shown a certificate for this name."""
         place = place_of(name)

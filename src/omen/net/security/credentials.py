@@ -94,15 +94,15 @@ def check_private(path: str) -> None:
         raise InvalidInput(f"security: {path}: mode {state.st_mode & 0o777:03o} lets others read it: chmod 600 {path}")
 
 
-def read_secret(path: str) -> bytes:
-    """The secret in a file, blanks around it left out."""
+def read_secret(path: str, setting: str = "security.secrets") -> bytes:
+    """The secret in a file that a setting names, blanks around it left out."""
     try:
         secret = Path(path).read_bytes().strip()
     except OSError as error:
-        raise InvalidInput(f"security.secrets: {path}: {error.strerror}") from error
+        raise InvalidInput(f"{setting}: {path}: {error.strerror}") from error
     if len(secret) < SHORTEST_SECRET:
         raise InvalidInput(
-            f"security.secrets: {path}: {len(secret)} bytes can be guessed, at least {SHORTEST_SECRET} are needed"
+            f"{setting}: {path}: {len(secret)} bytes can be guessed, at least {SHORTEST_SECRET} are needed"
             " (`omen keys secret` makes a good one)"
         )
     return secret

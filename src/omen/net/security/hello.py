@@ -10,7 +10,7 @@ know are not sent to it.
 
 Revisions: 0, without the last five fields; 1, with two of them, and a proof after the hello (see `handshake`); 2,
 publications with a block of fields; 3, the last three fields, the reason at the end of a refusal behind a zero byte,
-`NameClaimed`, and the messages of a search for ways round a node; 4, stored records.
+`NameClaimed`, and the messages of a search for ways round a node; 4, stored records; 5, frames for the live page.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from omen.protocol.messages.base import Address, Incarnation, Place, Text
 
 Nonce = Annotated[bytes, msgspec.Meta(max_length=64)]
 VERSION = 1
-REVISION = 4
+REVISION = 5
 FIELDS_REVISION = 2
 NEARBY_REVISION = 3
 NAMES_REVISION = 3
 RECORDS_REVISION = 4
+WATCHING_REVISION = 5
 MAGIC, REFUSAL = b"OMEN", b"OMNO"
 ENCRYPTED = (b"\x15\x03", b"\x16\x03")  # how TLS begins: an alert, a handshake
 PREFACE = struct.Struct(">4sHI")
