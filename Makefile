@@ -18,8 +18,8 @@ help:  ## this list
 
 setup: $(VENV)/.kernels  ## .venv with everything in it, kernels compiled
 
-demo: setup  ## the whole story, small, and a page about one of the papers
-	@$(BIN)/omen demo
+demo: setup  ## the whole story, small, and a page about one of the papers; WATCH=1: its live cluster runs until Ctrl-C
+	@$(BIN)/omen demo $(if $(WATCH),--watch)
 	@echo
 	@$(BIN)/omen reproduce low-oda --papers-only --engine local --out build/demo
 

@@ -57,6 +57,7 @@ ELSEWHERE = {
     "omen sub prices": (f"{LIVE}::test_what_is_published_by_one_command_is_printed_by_another", "needs a node"),
     "omen pub prices": (f"{LIVE}::test_what_is_published_by_one_command_is_printed_by_another", "needs a node"),
     "omen cluster up": (CLUSTER, "six nodes there instead of twenty"),
+    "omen watch": ("tests/network/test_control.py", "needs a cluster"),
     "omen status": (CLUSTER, "needs a cluster"),
     "omen cluster kill": (CLUSTER, "needs a cluster"),
     "omen cluster start": (CLUSTER, "needs a cluster"),
@@ -273,7 +274,7 @@ def test_every_command_of_python_is_one_its_module_takes(command: Command) -> No
 
 
 def test_every_target_of_the_makefile_calls_omen_as_it_can_be_called() -> None:
-    makefile = (ROOT / "Makefile").read_text().replace("$(WORKERS)", "2")
+    makefile = (ROOT / "Makefile").read_text().replace("$(WORKERS)", "2").replace("$(if $(WATCH),--watch)", "--watch")
     called = re.findall(r"\$\(BIN\)/omen ([^;|\\\n]+)", makefile)
     assert len(called) >= 4
     for line in called:

@@ -68,6 +68,7 @@ def _add_up(actions: Any) -> None:
     parser.add_argument("--grow", action="store_true", help="no overlay to begin with: all join the first node")
     parser.add_argument("--name", metavar="NAME", default="omen", help="of the cluster (omen)")
     parser.add_argument("--tls", action="store_true", help="nodes show each other certificates, made for the purpose")
+    parser.add_argument("--no-page", dest="page", action="store_false", help="without the live page and its node")
     parser.add_argument("--log", choices=("text", "json"), default="text", help="how nodes write their logs (text)")
     _add_state(parser)
     add_json(parser)
@@ -80,6 +81,7 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
 
 def up(arguments: argparse.Namespace) -> int:
     from omen.net.local.cluster import CLIENT_FILE, LOGS, Plan, bring_up, wait_until_healthy
+    from omen.net.local.control import end_page, start_page
     from omen.systems import design_overlay
 
     interests = _interests(arguments)
@@ -91,6 +93,8 @@ def up(arguments: argparse.Namespace) -> int:
     with working("starting nodes"):
         names = bring_up(arguments.state, Plan(topics, arguments.name, arguments.log, arguments.tls), overlay)
         healthy = wait_until_healthy(arguments.state, names)
+        end_page(arguments.state)  # of a former cluster
+        page = start_page(arguments.state) if arguments.page else None
     facts = {
         "nodes": len(names),
         "topics": interests.topic_count,
@@ -99,6 +103,7 @@ def up(arguments: argparse.Namespace) -> int:
         "state": arguments.state,
         "logs": str(Path(arguments.state) / LOGS),
         "client": str(Path(arguments.state) / CLIENT_FILE) if arguments.tls else None,
+        "page": page,
     }
     if arguments.json:
         print_json(facts)
@@ -165,7 +170,9 @@ def start(arguments: argparse.Namespace) -> int:
 
 def down(arguments: argparse.Namespace) -> int:
     from omen.net.local.cluster import take_down
+    from omen.net.local.control import end_page
 
+    end_page(arguments.state)
     ended = take_down(arguments.state)
     if arguments.json:
         print_json({"ended": ended})

@@ -5,6 +5,10 @@ from __future__ import annotations
 import argparse
 import tempfile
 import textwrap
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +43,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=7, help="of the workload (7)")
     parser.add_argument("--out", metavar="DIR", help="folder for the workload and the overlays (a new temporary one)")
     parser.add_argument("--no-live", dest="live", action="store_false", help="leave the live cluster out")
+    parser.add_argument(
+        "--watch", action="store_true", help="let the live cluster run until Ctrl-C, to look at its page"
+    )
     add_json(parser)
     parser.set_defaults(handler=demo)
 
@@ -79,10 +86,18 @@ def _live(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.json:
         print("\nAlive: an overlay by low-oda, carrying publications.")
     tell = (lambda line: None) if arguments.json else (lambda line: print(f"  {line}", flush=True))
-    found = run_live(folder / "live", arguments.seed, tell)
+    found = run_live(folder / "live", arguments.seed, tell, partial(_stay, tell) if arguments.watch else lambda: None)
     if not arguments.json:
         _print_live(found)
     return found
+
+
+def _stay(tell: Callable[[str], None]) -> None:
+    """Until Ctrl-C."""
+    tell("the nodes publish until Ctrl-C")
+    with suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)
 
 
 def _print_live(found: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from omen.cli import (
     simulate,
     status,
     sweep,
+    watch,
     workload,
 )
 from omen.errors import OmenError
@@ -96,6 +97,7 @@ def make_parser() -> Parser:
         node,
         cluster,
         status,
+        watch,
         keys,
         compile,
         completion,

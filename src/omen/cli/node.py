@@ -83,7 +83,7 @@ def _add_pub(commands: Any) -> None:
     )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("message", metavar="MESSAGE", help="what to say; -: each line of standard input")
-    _add_joining(parser)
+    add_joining(parser)
     parser.add_argument(
         "--patience",
         metavar="SECONDS",
@@ -103,14 +103,14 @@ def _add_sub(commands: Any) -> None:
         epilog=SUB_EPILOG,
     )
     parser.add_argument("topics", metavar="TOPIC", nargs="+")
-    _add_joining(parser)
+    add_joining(parser)
     parser.add_argument("--count", metavar="N", type=at_least(1), help="leave after so many messages")
     parser.add_argument("--replay", action="store_true", help="print also what neighbours still keep")
     add_json(parser)
     parser.set_defaults(handler=subscribe)
 
 
-def _add_joining(parser: argparse.ArgumentParser) -> None:
+def add_joining(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--join", metavar="HOST:PORT", action="append", help="the address of a member (a seed); may be repeated"
     )
@@ -137,7 +137,7 @@ def _with_join_timeout(config: NodeConfig, arguments: argparse.Namespace) -> Nod
     return replace(config, limits=replace(config.limits, join_timeout_s=arguments.join_timeout))
 
 
-def _passing(arguments: argparse.Namespace, topics: tuple[str, ...]) -> NodeConfig:
+def config_for_joining(arguments: argparse.Namespace, topics: tuple[str, ...]) -> NodeConfig:
     from dataclasses import replace
 
     from omen.net.settings import NodeConfig, read_node_config
@@ -226,7 +226,7 @@ def publish(arguments: argparse.Namespace) -> int:
     else:
         payloads = [arguments.message.encode("utf-8", "surrogateescape")]
     with working(f"publishing on {arguments.topic}"):
-        published = publish_once(_passing(arguments, ()), arguments.topic, payloads, arguments.patience)
+        published = publish_once(config_for_joining(arguments, ()), arguments.topic, payloads, arguments.patience)
     if arguments.json:
         facts = {"topic": arguments.topic, "published": len(published.sequences)}
         print_json({**facts, "wanted": published.wanted, "held": published.held})
@@ -250,7 +250,7 @@ def subscribe(arguments: argparse.Namespace) -> int:
 
     topics = tuple(arguments.topics)
     say(f"subscribing to {', '.join(topics)}")
-    follow(_passing(arguments, ()), topics, arguments.replay, consume)
+    follow(config_for_joining(arguments, ()), topics, arguments.replay, consume)
     return 0
 
 

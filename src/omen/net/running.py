@@ -232,6 +232,15 @@ def follow(config: NodeConfig, topics: Sequence[str], replay: bool, consume: Con
     run(_until_stopped(config, None, take, NO_FILE))
 
 
+def run_beside(config: NodeConfig, beside: Callable[[Broker], Awaitable[None]]) -> None:
+    """Be a node until a signal comes, and do something beside it meanwhile. What arrives goes nowhere."""
+
+    async def work(broker: Broker, _: asyncio.Event) -> None:
+        await beside(broker)
+
+    run(_until_stopped(config, None, work, NO_FILE))
+
+
 class Published(msgspec.Struct, frozen=True):
     """What became of publications: whether another node wants them, and whether neighbours held all of them."""
 

@@ -58,11 +58,11 @@ def cost_per_topic(interests: Interests) -> list[dict[str, Any]]:
     ]
 
 
-def run_live(folder: Path, seed: int, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Design, start, publish, kill, repair, count; what came of it."""
-    from omen.net.local.trial import run_trial
+def run_live(folder: Path, seed: int, tell: Callable[[str], None], stay: Callable[[], None]) -> dict[str, Any]:
+    """Design, start, publish, kill, repair, count; what came of it. `stay` is called before they are counted."""
+    from omen.net.local.trial import Audience, run_trial
 
     interests = generate_named_interests(LIVE_NODES, LIVE_TOPICS, POPULARITY, LIVE_SIZES, seed)
     topics = {str(node): [str(topic) for topic in wanted] for node, wanted in interests.topics_by_node().items()}
-    trial = run_trial(folder, topics, design_overlay(interests, "low-oda"), KILLED, RATE, tell)
+    trial = run_trial(folder, topics, design_overlay(interests, "low-oda"), KILLED, RATE, Audience(tell, stay))
     return {**asdict(trial), "links_in_meshes": per_topic_mesh_links(interests, MESH_DEGREE).average}

@@ -96,12 +96,20 @@ def _participate(config: NodeConfig, origin: Origin, rate: float, report: Path) 
     run(live())
 
 
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """`tell` hears what happens. `stay` is called when all is repaired: nodes publish until it returns."""
+
+    tell: Callable[[str], None]
+    stay: Callable[[], None]
+
+
 def run_trial(
-    folder: Path, topics: dict[str, list[str]], overlay: Overlay, kill: int, rate: float, tell: Callable[[str], None]
+    folder: Path, topics: dict[str, list[str]], overlay: Overlay, kill: int, rate: float, audience: Audience
 ) -> Trial:
     """Start a node for each name on a designed overlay, publish, kill some at once, let them repair, count.
 
-    `rate`: publications per second, all nodes together. `tell` hears what happens.
+    `rate`: publications per second, all nodes together.
     """
     (folder / NODES).mkdir(parents=True, exist_ok=True)
     for former in folder.glob("*.report"):
@@ -115,19 +123,21 @@ def run_trial(
             be = partial(_participate, config, origin, rate / len(configs), folder / f"{config.name}.report")
             pids[config.name] = fork(be, folder / f"{config.name}.log", origin, origins)
         wait_until_healthy(folder, list(pids), PATIENCE_S)
-        tell(f"{len(pids)} nodes are up, each a process, over TCP")
-        return _put_to_the_test(folder, pids, kill, rate, tell)
+        audience.tell(f"{len(pids)} nodes are up, each a process, over TCP")
+        return _put_to_the_test(folder, pids, kill, rate, audience)
     finally:
         for pid in pids.values():
             _end(pid)
 
 
-def _put_to_the_test(folder: Path, pids: dict[str, int], kill: int, rate: float, tell: Callable[[str], None]) -> Trial:
-    before = _look(folder, pids)
+def _put_to_the_test(folder: Path, pids: dict[str, int], kill: int, rate: float, audience: Audience) -> Trial:
+    before, tell = _look(folder, pids), audience.tell
+    victims = _choose_victims(before, kill)
+    watched = next(node["http"] for name, node in before.items() if name not in victims)
+    tell(f"the live page of a node that stays: http://{watched}/")
     _signal(pids, signal.SIGUSR1)
     tell(f"all publish, {rate:.0f} publications per second")
     time.sleep(3.0)
-    victims = _choose_victims(before, kill)
     nodes = len(pids)
     for name in victims:
         os.kill(pids[name], signal.SIGKILL)
@@ -136,6 +146,7 @@ def _put_to_the_test(folder: Path, pids: dict[str, int], kill: int, rate: float,
     repair_s = _wait_until_repaired(folder, pids, victims)
     tell(f"repaired {repair_s:.1f} s after")
     time.sleep(2.0)
+    audience.stay()
     _signal(pids, signal.SIGUSR2)
     _wait_until_quiet(folder, pids)
     after = _look(folder, pids)

@@ -12,6 +12,7 @@ from omen.net.observe.health import health_of, readiness_of
 from omen.net.observe.metrics import OPENMETRICS, OPENMETRICS_TYPE, PLAIN_TYPE
 from omen.net.observe.node_metrics import metrics_of
 from omen.net.observe.pages import topology_of
+from omen.net.security.config import is_loopback
 
 if TYPE_CHECKING:
     from omen.net.broker import Broker
@@ -67,7 +68,7 @@ async def serve_pages(broker: Broker, listener: socket.socket) -> PageServer:
     from omen.net.observe.serving import Reply, Server
     from omen.net.watching.page import LivePage
 
-    page = LivePage(broker)
+    page = LivePage(broker, is_loopback(broker.config.http))
 
     async def handle(request: Request) -> Reply | Stream:
         live = page.answer(request)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from omen.net.observe.logs import RecentLines
 from omen.net.observe.serving import TEXT, Reply, Request, Stream, is_named_by_address
-from omen.net.security.config import is_loopback
 from omen.net.security.credentials import check_private, read_secret
 from omen.web import live_page, policy_of
 
@@ -57,14 +56,15 @@ def write_event(identity: str, kind: str, text: str) -> bytes:
 
 
 class LivePage:
-    """`/`, `/events` and `/node` of one node."""
+    """`/`, `/events` and `/node` of one node. `about`: what else pages are told of where they come from."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, is_loopback: bool, about: Mapping[str, Any] | None = None) -> None:
         self._broker = broker
+        self._more = dict(about or {})
         self._looked_at: list[int | None] = []
         self._token = read_token(broker.config.http_token)
         self._lines = RecentLines(broker.name) if self._token else None
-        self._is_loopback = is_loopback(broker.config.http)
+        self._is_loopback = is_loopback
 
     def close(self) -> None:
         """The node stops: its lines are kept no more."""
@@ -77,7 +77,7 @@ class LivePage:
             return None
         if request.method not in ("GET", "HEAD"):
             return refuse(HTTPStatus.METHOD_NOT_ALLOWED, "only GET")
-        if self._is_loopback and not is_named_by_address(request.headers.get("host", "")):
+        if not self.is_for_here(request):
             return refuse(HTTPStatus.FORBIDDEN, "ask for this page by address, or as localhost")
         if request.path == "/":
             return page_reply()
@@ -87,6 +87,10 @@ class LivePage:
             return Reply(HTTPStatus.OK, EVENTS, b"")
         last = request.headers.get("last-event-id") or request.query.get("last", "")
         return Stream(EVENTS, self._events(last, request.query.get("topic", "")))
+
+    def is_for_here(self, request: Request) -> bool:
+        """Whether a request comes from a page of this server; one of another site would come under its name."""
+        return not self._is_loopback or is_named_by_address(request.headers.get("host", ""))
 
     def _node(self, request: Request) -> Reply:
         """Settings and the last lines of the log."""
@@ -123,7 +127,8 @@ class LivePage:
 
     def _about(self) -> dict[str, Any]:
         has_rules = bool(self._broker.admission.access.rules)
-        return {"cluster": self._broker.config.cluster, "has_token": bool(self._token), "has_rules": has_rules}
+        facts = {"cluster": self._broker.config.cluster, "has_token": bool(self._token), "has_rules": has_rules}
+        return {**facts, **self._more}
 
 
 def read_token(path: str) -> str:

@@ -4,7 +4,8 @@ const find = (id) => document.getElementById(id);
 const model = new Model();
 const chosen = { node: null, topic: null, moment: null };
 const token = new URLSearchParams(location.hash.slice(1)).get("token") || "";
-let source = null, last = "", arrived = 0, isDue = false, playing = null, saidAt = 0;
+const BUSY = 100;
+let source = null, renderedAt = 0, last = "", arrived = 0, isDue = false, playing = null, saidAt = 0;
 
 const graph = new Graph(find("graph"), (index) => chooseNode(index));
 
@@ -40,7 +41,7 @@ function connect() {
 
 // Several events of one moment are shown together.
 function soon() {
-  if (!isDue) { isDue = true; setTimeout(() => { isDue = false; render(); }, 60); }
+  if (!isDue) { isDue = true; setTimeout(() => { isDue = false; render(false); }, 60); }
 }
 
 function present() {
@@ -49,9 +50,9 @@ function present() {
   return picture;
 }
 
-function render() {
+function render(asked = true) {
   const isLive = chosen.moment === null;
-  const view = new View(isLive ? present() : model.at(chosen.moment), model.me);
+  const view = new View(isLive ? present() : model.at(chosen.moment), model.names);
   if (chosen.node !== null && !view.nodes.has(chosen.node)) { chosen.node = null; }
   const tooMany = view.shown().length > LARGEST_GRAPH;
   find("graph").hidden = find("legend").hidden = find("keys").hidden = tooMany;
@@ -59,6 +60,13 @@ function render() {
   if (!tooMany) { graph.show(view, chosen.topic, chosen.node, isLive); }
   renderSummary(view, isLive);
   renderTime(view, isLive);
+  if (view.shown().length > BUSY && isLive && !asked && performance.now() - renderedAt < 1000) { return; }
+  renderedAt = performance.now();
+  renderTables(view);
+}
+
+// With many nodes the tables follow once per second, and at once when they are used.
+function renderTables(view) {
   const filter = (id) => find(id).value.trim().toLowerCase();
   showTopics(find("topics"), find("topics-said"), view, { filter: filter("topic-filter"), topic: chosen.topic, choose: chooseTopic });
   showNodes(find("nodes"), find("nodes-said"), view,
@@ -71,9 +79,10 @@ function render() {
 function renderSummary(view, isLive) {
   const { text, bad } = summarise(view), said = find("summary");
   const whole = model.live.nodes.size === 0 ? "Waiting for the first nodes." : `${isLive ? "" : `At ${clock(chosen.moment)}: `}${text}.`;
-  const now = performance.now();
-  if (said.textContent !== whole && (now - saidAt > 2000 || bad !== said.classList.contains("bad") || !isLive)) {
+  const now = performance.now(), isOther = bad !== said.classList.contains("bad") || said.dataset.live !== String(isLive);
+  if (said.textContent !== whole && (now - saidAt > 2000 || isOther || !isLive)) {
     said.textContent = whole;
+    said.dataset.live = isLive;
     saidAt = now;
   }
   said.classList.toggle("bad", bad);
@@ -165,7 +174,7 @@ async function unlock(event) {
 find("live").addEventListener("click", () => { stop(); chosen.moment = null; render(); });
 find("play").addEventListener("click", replay);
 find("moment").addEventListener("input", () => { stop(); jump(+find("moment").value); });
-for (const id of ["topic-filter", "node-filter", "node-order"]) { find(id).addEventListener("input", render); }
+for (const id of ["topic-filter", "node-filter", "node-order"]) { find(id).addEventListener("input", () => render()); }
 find("unlock").addEventListener("submit", unlock);
 find("publish").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -33,6 +33,7 @@ class Model {
     this.ticks = [];
     this.checkpoints = [newPicture()];
     this.events = [];
+    this.names = new Map();  // also of nodes that are forgotten, for events about them
   }
 
   // A new picture: another node tells it, or this page was away for too long. The timeline begins again.
@@ -44,10 +45,18 @@ class Model {
     this.ticks = [];
     this.events = [];
     this.checkpoints = [copied(picture)];
+    this.remember(told);
+  }
+
+  remember(told) {
+    for (const [index, changed] of Object.entries(told.nodes || {})) {
+      if (changed?.name) { this.names.set(+index, changed.name); }
+    }
   }
 
   take(tick) {
     applied(this.live, tick);
+    this.remember(tick);
     this.ticks.push(tick);
     if (this.ticks.length % HISTORY.every === 0) { this.checkpoints.push(copied(this.live)); }
     for (const event of tick.events || []) { this.note(event); }
@@ -93,11 +102,11 @@ class Model {
 
 // What follows from a picture: which nodes are there, which links, which topics are split. Looked at once per picture.
 class View {
-  constructor(picture, me) {
+  constructor(picture, names) {
     this.picture = picture;
+    this.names = names;
     this.time = picture.time;
     this.nodes = picture.nodes;
-    this.me = me;
     this.suspected = new Set();
     for (const node of this.nodes.values()) {
       if (!node.fate) { for (const peer of node.suspected || []) { this.suspected.add(peer); } }
@@ -125,7 +134,7 @@ class View {
 
   there() { return this.shown().filter((index) => this.isThere(index)); }
 
-  name(index) { return this.nodes.get(index)?.name || (index ? `node ${index}` : ""); }
+  name(index) { return this.names.get(index) || (index ? `node ${index}` : ""); }
 
   state(index) {
     const node = this.nodes.get(index);

@@ -40,7 +40,7 @@ function button(text, act) {
   return made;
 }
 
-const inOrder = (a, b) => a.localeCompare(b, "en", { numeric: true });
+const inOrder = new Intl.Collator("en", { numeric: true }).compare;
 const seconds = (value) => (value === null || value === undefined ? "" : value < 1 ? `${Math.round(value * 1e4) / 10} ms` : `${value} s`);
 const bytes = (value) => (value < 1e4 ? `${value} B` : value < 1e7 ? `${Math.round(value / 1e3)} kB` : `${Math.round(value / 1e6)} MB`);
 const clock = (time) => new Date(time).toTimeString().slice(0, 8);
@@ -82,14 +82,22 @@ function showTopics(list, said, view, { filter, topic, choose }) {
   }));
 }
 
-// New items in the place of the old ones; the focus stays on the one it was on.
+// New items in the place of the old ones, where they differ; the focus stays on the one it was on.
+const texts = new WeakMap();
+
 function keepFocus(list, items) {
   const key = list.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
-  const text = items.map((item) => item.outerHTML).join("");
-  if (list.dataset.text === text) { return; }
-  list.dataset.text = text;
-  list.replaceChildren(...items);
-  if (key !== undefined) { list.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true }); }
+  while (list.children.length > items.length) { list.lastElementChild.remove(); }
+  items.forEach((item, at) => {
+    const text = item.outerHTML, former = list.children[at];
+    if (former && texts.get(former) === text) { return; }
+    texts.set(item, text);
+    if (former) { former.replaceWith(item); } else { list.append(item); }
+  });
+  if (key !== undefined) {
+    const again = list.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    if (again !== document.activeElement) { again?.focus({ preventScroll: true }); }
+  }
 }
 
 function showNodes(body, said, view, { filter, order, chosen, choose }) {

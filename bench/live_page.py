@@ -1,0 +1,255 @@
+"""The live page under load: frames per second with many nodes in a browser, bytes per second that gathering takes.
+
+python -m bench.live_page frames [--nodes 500] [--seconds 20]: a made-up stream of so many nodes, with links that change
+and a topic chosen, in headless Chromium at 1280 x 720 with software rendering.
+python -m bench.live_page leaks [--nodes 100] [--seconds 3600]: the same for long; the memory of tab and server at the
+beginning and at the end.
+python -m bench.live_page bytes [--nodes 100] [--rate 100] [--seconds 30]: real nodes in one process, at rest and while
+they publish.
+Each prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from tests.browser.chromium import Browser, find_chromium
+
+from bench.measure import machine_facts
+from omen.net.broker import Broker
+from omen.net.observe.serving import Reply, Request, Server, Stream
+from omen.net.settings import Limits, NodeConfig
+from omen.net.watching.feed import Feed
+from omen.net.watching.messages import Entry, Event, NodeDigest
+from omen.net.watching.page import page_reply, write_event
+
+TURN_S = 0.25
+DEGREE, TOPICS_EACH, CHANGED = 6, 5, 4
+FRAMES = """
+new Promise((done) => {
+  let frames = 0;
+  const begun = performance.now(), count = () => {
+    frames += 1;
+    if (performance.now() - begun < SECONDS * 1000) { requestAnimationFrame(count); }
+    else { done(frames / (performance.now() - begun) * 1000); }
+  };
+  requestAnimationFrame(count);
+})
+"""
+
+
+class MadeUp:
+    """Nodes that never were: links that come and go, rates, a failure now and then."""
+
+    def __init__(self, nodes: int) -> None:
+        self._chosen = random.Random(7)
+        self._topics = list(range(1, max(2, nodes // 10)))
+        self._names = {topic: f"topic {topic}" for topic in self._topics}
+        self._links: dict[int, set[int]] = {node: set() for node in range(1, nodes + 1)}
+        self._numbers = dict.fromkeys(self._links, 0)
+        self._count = 0
+        for node in self._links:
+            while len(self._links[node]) < DEGREE // 2:
+                self._link(node, self._chosen.choice(list(self._links)))
+
+    def _link(self, one: int, other: int) -> None:
+        if one != other:
+            self._links[one].add(other)
+            self._links[other].add(one)
+
+    def _entry(self, node: int, changed: NodeDigest, *events: Event) -> Entry:
+        self._numbers[node] += 1
+        return Entry(node, 1, self._numbers[node], changed, events)
+
+    def begin(self) -> list[Entry]:
+        return [
+            self._entry(
+                node,
+                NodeDigest(
+                    name=f"n{node}",
+                    state="ok",
+                    links=tuple(links),
+                    topics=tuple(self._chosen.sample(self._topics, min(TOPICS_EACH, len(self._topics)))),
+                    carried=(),
+                    names=self._names,
+                    out=1.0,
+                    into=5.0,
+                ),
+            )
+            for node, links in self._links.items()
+        ]
+
+    def turn(self) -> list[Entry]:
+        """Some links change, a fifth of the nodes has other rates, a node suspects another."""
+        nodes, found = list(self._links), []
+        for _ in range(CHANGED):
+            one, other = self._chosen.sample(nodes, 2)
+            if self._links[one]:
+                gone = self._chosen.choice(sorted(self._links[one]))
+                self._links[one].discard(gone)
+                self._links[gone].discard(one)
+                found += [self._entry(gone, NodeDigest(links=tuple(self._links[gone])))]
+            self._link(one, other)
+            found += [self._entry(node, NodeDigest(links=tuple(self._links[node]))) for node in (one, other)]
+        for node in self._chosen.sample(nodes, len(nodes) // 5):
+            found.append(self._entry(node, NodeDigest(out=self._chosen.random(), into=5 * self._chosen.random())))
+        self._count += 1
+        event = Event(self._count, int(time.time() * 1e3), "peer_suspected", self._chosen.choice(nodes), 1)
+        return [*found, self._entry(nodes[0], NodeDigest(), event)]
+
+
+class MadeUpServer:
+    """Serves the page with a stream of made-up nodes, in a thread."""
+
+    def __init__(self, nodes: int) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+        self._nodes = nodes
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
+        self._over = asyncio.Event()
+
+    def __enter__(self) -> MadeUpServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(10)
+
+    async def _serve(self) -> None:
+        feed, made_up = Feed(1, lambda _, told: told), MadeUp(self._nodes)
+        server = await Server(lambda request: self._answer(feed, request)).start(self._listener)
+        entries = made_up.begin()
+        while not self._over.is_set():
+            for entry in entries:
+                feed.take(entry, self._loop.time())
+            feed.turn(self._loop.time())
+            await asyncio.sleep(TURN_S)
+            entries = made_up.turn()
+        feed.end()
+        server.close()
+        await asyncio.sleep(0.2)  # pages that are open hear of it
+
+    async def _answer(self, feed: Feed, request: Request) -> Reply | Stream:
+        if request.path == "/":
+            return page_reply()
+        return Stream("text/event-stream", self._events(feed, request.query.get("last", "")))
+
+    async def _events(self, feed: Feed, last: str) -> AsyncIterator[bytes]:
+        while not feed.is_ended:
+            last, found = feed.since(last, {"cluster": "made up"})
+            if found:
+                yield b"".join(write_event(*one) for one in found)
+            await feed.wait(1.0)
+
+
+def _open(address: str, profile: str) -> Browser:
+    program = find_chromium()
+    if program is None:
+        raise SystemExit("no Chromium is installed")
+    browser = Browser(program, Path(profile))
+    browser.show_as(1280, 720, "light")
+    browser.open_address(address)
+    while not browser.evaluate("document.querySelectorAll('#topics button').length"):
+        time.sleep(0.1)
+    browser.click("#topics button")
+    return browser
+
+
+def measure_frames(nodes: int, seconds: float) -> dict[str, Any]:
+    with MadeUpServer(nodes) as server, tempfile.TemporaryDirectory() as profile:
+        browser = _open(server.address, profile)
+        drawn = browser.evaluate("+document.getElementById('graph').dataset.frames")
+        frames = browser.evaluate(FRAMES.replace("SECONDS", str(seconds)))
+        drawn = browser.evaluate("+document.getElementById('graph').dataset.frames") - drawn
+        errors = list(browser.errors)
+        browser.close()
+    return {
+        "nodes": nodes,
+        "frames_per_s": round(frames, 1),
+        "drawn_per_s": round(drawn / seconds, 1),
+        "errors": errors,
+    }
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def measure_leaks(nodes: int, seconds: float) -> dict[str, Any]:
+    """Memory after a first minute (or a fifth of the time), when history has begun to fill, and at the end."""
+    with MadeUpServer(nodes) as server, tempfile.TemporaryDirectory() as profile:
+        browser, seen = _open(server.address, profile), []
+        for pause in (min(60.0, seconds / 5), seconds):
+            time.sleep(pause)
+            browser._ask("HeapProfiler.collectGarbage")
+            seen.append((browser.evaluate("performance.memory.usedJSHeapSize"), _resident()))
+        errors = list(browser.errors)
+        browser.close()
+    (tab, node), (tab_later, node_later) = seen
+    found = {"tab_bytes": tab, "tab_bytes_later": tab_later, "server_bytes": node, "server_bytes_later": node_later}
+    return {"nodes": nodes, "seconds": seconds, **found, "errors": errors}
+
+
+async def _measure_bytes(nodes: int, rate: float, seconds: float) -> dict[str, Any]:
+    chosen, brokers = random.Random(7), []
+    patient = Limits(join_timeout_s=0)
+    topics = [f"t{number}" for number in range(max(2, nodes // 4))]
+    for number in range(nodes):
+        join = (brokers[0].address,) if brokers else ()
+        broker = Broker(
+            NodeConfig(name=f"n{number}", topics=tuple(chosen.sample(topics, 2)), join=join, limits=patient)
+        )
+        await broker.start()
+        brokers.append(broker)
+    feed = brokers[-1].gathering.open()
+    await asyncio.sleep(15)
+    found: dict[str, Any] = {"nodes": nodes, "shown": len(json.loads(feed.since("", {})[1][-1][2]))}
+    for what, wanted in (("at_rest", 0.0), ("publishing", rate)):
+        sent, last = sum(one.gathering.sent_bytes for one in brokers), feed.since("", {})[0]
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if wanted:
+                broker = chosen.choice(brokers)
+                await broker.publish(chosen.choice(broker.topics), bytes(100))
+            await asyncio.sleep(1 / wanted if wanted else 0.1)
+        told = sum(len(text) for _, _, text in feed.since(last, {})[1])
+        sent = sum(one.gathering.sent_bytes for one in brokers) - sent
+        found[what] = {
+            "to_page_bytes_per_s": round(told / seconds),
+            "sent_bytes_per_node_and_s": round(sent / seconds / nodes),
+        }
+    for broker in brokers:
+        await broker.abandon()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("frames", "leaks", "bytes"))
+    parser.add_argument("--nodes", type=int)
+    parser.add_argument("--rate", type=float, default=100.0)
+    parser.add_argument("--seconds", type=float)
+    told = parser.parse_args()
+    if told.what == "frames":
+        found = measure_frames(told.nodes or 500, told.seconds or 20.0)
+    elif told.what == "leaks":
+        found = measure_leaks(told.nodes or 100, told.seconds or 3600.0)
+    else:
+        found = asyncio.run(_measure_bytes(told.nodes or 100, told.rate, told.seconds or 30.0))
+    print(json.dumps({"what": told.what, **found, "machine": machine_facts()}))
+
+
+if __name__ == "__main__":
+    main()
