@@ -132,6 +132,11 @@ def test_nothing_is_said_while_nobody_watches(monkeypatch: pytest.MonkeyPatch) -
         before = sum(broker.gathering.sent_bytes for broker in brokers)
         await asyncio.sleep(1.5)
         assert sum(broker.gathering.sent_bytes for broker in brokers) == before > 0
+        brokers[0].gathering.open()
+        for broker in brokers:
+            broker.gathering.stop()  # as when a node begins another incarnation
+        again = Viewer(brokers[0])
+        await again.read(lambda: len(again.nodes) == 3)
         for broker in brokers:
             await broker.abandon()
 

@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from omen.net.watching.messages import Entry, Event, NodeDigest
 
-NODES_AT_MOST = 5_000
+NODES_AT_MOST, PLACES_AT_MOST, TOPICS_AT_MOST = 5_000, 20_000, 20_000
 TICKS_AT_MOST, HISTORY_BYTES = 3_000, 4 << 20
 SILENT_S = 13.0  # three times what is told at least
 FORGET_S = 300.0
@@ -75,7 +75,7 @@ class Feed:
         self._seen: dict[int, Seen] = {}
         self._indexes: dict[int, int] = {}
         self._topics: dict[int, int] = {}
-        self._hidden: set[int] = set()
+        self._hides = False
         self._keys: dict[int, int] = {}
         self._picture: dict[str, Any] = {"time": self._time(), "topics": {}, "nodes": {}}
         self._ticks: deque[Tick] = deque()
@@ -110,7 +110,10 @@ class Feed:
         if seen is None:
             if len(self._seen) >= NODES_AT_MOST:
                 return False
-            seen = self._seen[entry.node] = Seen(self._index(entry.node))
+            index = self._index(entry.node)
+            if not index:
+                return False
+            seen = self._seen[entry.node] = Seen(index)
         if entry.incarnation < seen.incarnation:
             return False
         restarted = entry.incarnation > seen.incarnation
@@ -219,17 +222,22 @@ class Feed:
         return f"{self.stream}-{number}"
 
     def _index(self, place: int) -> int:
+        """The number of a node. 0: nodes tell of more of them than there can be."""
+        if len(self._indexes) >= PLACES_AT_MOST:
+            return self._indexes.get(place, 0)
         return self._indexes.setdefault(place, len(self._indexes) + 1)
+
+    def _index_list(self, places: Iterable[int]) -> list[int]:
+        return [index for index in map(self._index, places) if index]
 
     def _topic(self, key: int, told: str | None = None) -> int | None:
         """The number of a topic. None: it is not shown."""
         known = self._topics.get(key)
         if known is None:
-            name = self._name_topic(key, told)
+            name = self._name_topic(key, told) if len(self._topics) < TOPICS_AT_MOST else None
             if name is None:
-                self._hidden.add(key)
+                self._hides = True
                 return None
-            self._hidden.discard(key)
             known = self._topics[key] = len(self._topics) + 1
             self._keys[known] = key
             self._names[str(known)] = name
@@ -247,12 +255,12 @@ class Feed:
             keys = getattr(digest, name)
             if keys is not UNSET:
                 shown[name] = self._topic_list(keys, names)
-                if self._hidden:
+                if self._hides:
                     shown[f"{name}_hidden"] = len(keys) - len(shown[name])
         for name in ("links", "suspected"):
             places = getattr(digest, name)
             if places is not UNSET:
-                shown[name] = [self._index(place) for place in places]
+                shown[name] = self._index_list(places)
         if digest.stalled is not UNSET:
             shown["stalled"] = [
                 [topic, stall.publisher, stall.missing, stall.seconds]
@@ -261,7 +269,7 @@ class Feed:
             ]
         if digest.tree is not UNSET:
             shown["tree"] = {
-                str(topic): [self._index(peer) for peer in peers]
+                str(topic): self._index_list(peers)
                 for key, peers in digest.tree.items()
                 if (topic := self._topic(key)) is not None
             }

@@ -168,10 +168,11 @@ class Gathering:
             self._wake_at(self._round_at)
 
     def stop(self) -> None:
-        """The node stops."""
+        """The node stops, or begins another incarnation."""
         for timer in (self._timer, self._ending):
             if timer is not None:
                 timer.cancel()
+        self._timer, self._ending, self._due = None, None, float("inf")
         self._end_viewing()
         self._viewers.clear()
 

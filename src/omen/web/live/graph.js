@@ -35,7 +35,7 @@ class Graph {
     this.chosen = chosen;
     this.members = topic === null ? null : new Set(view.members(topic));
     this.tree = topic === null ? new Set() : view.tree(topic);
-    this.layout.aspect = Math.min(Math.max(this.canvas.clientWidth / (this.canvas.clientHeight || 1), 0.6), 2.2);
+    this.layout.fit(Math.min(Math.max(this.canvas.clientWidth / (this.canvas.clientHeight || 1), 0.6), 2.2));
     this.layout.update(view.shown(), links);
     if (first || this.calm.matches) { this.layout.settle(300); }
     this.tell();

@@ -30,6 +30,12 @@ class Layout {
     if (changed) { this.heat = this.places.size && this.heat < 0.02 && this.settled ? 0.35 : Math.max(this.heat, this.settled ? 0.35 : 1); }
   }
 
+  // To be so much wider than high. A window that was turned has the nodes move.
+  fit(aspect) {
+    if (Math.abs(aspect - this.aspect) > 0.3 && this.settled) { this.heat = Math.max(this.heat, 0.5); }
+    this.aspect = aspect;
+  }
+
   get isMoving() { return this.heat > 0.02; }
 
   settle(steps) {

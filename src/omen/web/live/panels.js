@@ -159,7 +159,7 @@ function showDetail(place, view, index, choose) {
     fact("stalled", `${view.picture.topics.get(topic) || ""} by ${publisher}: ${missing} missing for ${seconds(waits)}`, true);
   }
   fact("incarnation", String(node.incarnation));
-  if (node.http) {
+  if (/^[\w.:[\]-]+$/.test(node.http || "")) {
     const link = make("a", node.http);
     link.href = `http://${node.http}/`;
     link.rel = "noreferrer";

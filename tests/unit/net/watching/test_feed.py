@@ -169,3 +169,18 @@ def test_a_viewer_keeps_no_more_nodes_than_it_may(monkeypatch: Any) -> None:
     page = Page(feed)
     page.look()
     assert len(page.nodes) == 3
+
+
+def test_a_node_that_makes_up_places_and_topics_does_not_fill_the_memory(monkeypatch: Any) -> None:
+    monkeypatch.setattr(feeds, "PLACES_AT_MOST", 10)
+    monkeypatch.setattr(feeds, "TOPICS_AT_MOST", 10)
+    feed = Feed(ANN, lambda key, told: f"topic {key}", clock=lambda: 1_000.0)
+    for number in range(1, 6):
+        made_up = range(100 * number, 100 * number + 50)
+        feed.take(told(1, 1, NodeDigest(name="eve", links=tuple(made_up), topics=tuple(made_up), carried=())), 0.0)
+        feed.turn(float(number))
+    page = Page(feed)
+    page.look()
+    assert len(page.topics) == 10
+    assert page.named("eve")["links"] == []
+    assert feed.take(told(999, 1, whole("late")), 6.0) is False
