@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.retransmission import Retransmission
-from omen.protocol.dissemination.stream import FAR, NEVER, Position, Stream
+from omen.protocol.dissemination.stream import AGES, FAR, NEVER, Position, Stream
 from omen.protocol.dissemination.window import ROUND, Pace, TopicWindow, Windows
 from omen.protocol.events import SECOND, Held, NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
@@ -64,7 +64,9 @@ class AntiEntropy:
         for carried in topics:
             told = [stream for stream in carried.streams.values() if stream.is_settled]
             if told:
-                marks.append((carried.topic, tuple(stream.mark_for(peer.id, now) for stream in told)))
+                ages = carried.by_age(now)
+                named = tuple(stream.mark_for(peer.id, now, ages.get(stream, ())) for stream in told)
+                marks.append((carried.topic, named))
             for stream in told:
                 stream.told[peer.id] = stream.last
             for stream in carried.streams.values():
@@ -293,13 +295,19 @@ class AntiEntropy:
 
     @staticmethod
     def _owed_from(carried: TopicWindow, mark: StreamMark, since: Time, now: Time) -> int:
-        """From where on a stream was published after this node was linked, or just before, if it went on evenly until
-        it was heard last.
+        """From where on a stream was published after this node was linked, or just before.
 
-        Where windows are shorter than that, some of it is kept by no neighbour any more: it is told.
+        What came to the neighbour since then, where it says so and keeps more than that. Otherwise as if it had gone on
+        evenly until it was heard last: where windows are shorter, some is kept by no neighbour any more, and told.
         """
-        if carried.linked_at is None or since == NEVER:
+        if carried.linked_at is None:
             return FAR
+        there = now - carried.linked_at + CLOSE
+        came = next((number for age, number in zip(AGES, mark.by_age, strict=False) if there <= age), -1)
+        if came == 0 or came > mark.first:
+            return came or FAR
+        if since == NEVER:
+            return came if came > 0 else FAR
         idle = mark.idle * 1000
         lasted, linked = max(1, now - since - idle), now - carried.linked_at - idle
         top = max(mark.top, mark.last)
@@ -308,7 +316,8 @@ class AntiEntropy:
             owed = min(linked + before, lasted)
             return top - (top - mark.opened) * owed // lasted if owed > 0 else FAR
 
-        return min(published_from(CLOSE), max(published_from(EARLY), mark.first))
+        evenly = min(published_from(CLOSE), max(published_from(EARLY), mark.first))
+        return min(evenly, came) if came > 0 else evenly
 
     def note_held(self, stream: Stream) -> None:
         """Tell the publisher's application how far those who pass its publications on are."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from omen.protocol.events import Deliver, NodeId, Time
+from omen.protocol.events import SECOND, Deliver, NodeId, Time
 from omen.protocol.messages.publications import HOLES_AT_MOST, Publication, StreamKey, StreamMark, read_key
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 NOBODY = -1
 FAR = 1 << 62
 NEVER: Time = -(1 << 62)
+AGES: tuple[Time, ...] = (SECOND, 2 * SECOND, 4 * SECOND)
+"""A new neighbour is told from where on a stream came within these times."""
 
 
 class Hole:
@@ -225,7 +227,7 @@ class Stream:
             self.top = sequence
             self.ahead_bytes += len(self.recent[sequence].frame)
 
-    def mark_for(self, peer: NodeId, now: Time) -> StreamMark:
+    def mark_for(self, peer: NodeId, now: Time, by_age: tuple[int, ...] = ()) -> StreamMark:
         known = self.known.get(peer)
         top = self.known_to
         ranges: tuple[tuple[int, int], ...] = ()
@@ -246,6 +248,7 @@ class Stream:
             ranges,
             self.backfill,
             -1 if self.opened_at == NEVER else max(0, now - self.opened_at) // 1000,
+            by_age,
         )
 
     def speak_from(self, settled: int) -> list[Publication]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 from omen.protocol.config import Dissemination
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.past import Past
-from omen.protocol.dissemination.stream import FAR, NEVER, Stream, make_delivery
+from omen.protocol.dissemination.stream import AGES, FAR, NEVER, Stream, make_delivery
 from omen.protocol.events import MILLISECOND, SECOND, Gap, NodeId, Time, Timer, Topic, WindowCut
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Publication, StreamKey
@@ -246,6 +246,21 @@ class TopicWindow:
         if self.size > self.limit:
             self._set_limit(self.size)
         return True
+
+    def by_age(self, now: Time) -> dict[Stream, tuple[int, ...]]:
+        """Of the streams that came lately, the lowest sequence kept of what came within each of `AGES`; 0: none."""
+        lowest: dict[Stream, list[int]] = {}
+        for time, stream, number in zip(
+            reversed(self.times), reversed(self.owners), reversed(self.numbers), strict=True
+        ):
+            age = now - time
+            if age > AGES[-1]:
+                break
+            found = lowest.setdefault(stream, [0] * len(AGES))
+            for place, within in enumerate(AGES):
+                if age <= within and not 0 < found[place] < number:
+                    found[place] = number
+        return {stream: tuple(found) for stream, found in lowest.items()}
 
     def make_room(self) -> None:
         """Within the bytes of all topics together."""

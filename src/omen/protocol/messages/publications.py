@@ -178,7 +178,8 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
 
     Added later, skipped by nodes of version 0.1: `top`, the highest sequence known of; `holes`, what up to there is
     awaited, everything else behind `last` is kept too; `awaits`, from where on what is older than `first` is awaited
-    (0: it is not); `since`, milliseconds since the run began. -1: the sender does not say.
+    (0: it is not); `since`, milliseconds since the run began. -1: the sender does not say. `by_age`, on a new link: the
+    lowest sequence kept that came within the last 1, 2 and 4 s (0: none did).
     """
 
     publisher: Place
@@ -192,6 +193,7 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
     holes: Ranges = ()
     awaits: Sequence = 0
     since: Known = -1
+    by_age: Annotated[tuple[Sequence, ...], msgspec.Meta(max_length=8)] = ()
 
 
 class Announce(Message, frozen=True, array_like=True, tag=1):

@@ -91,3 +91,41 @@ def test_a_neighbour_that_still_fetches_does_not_hold() -> None:
         assert nodes.now < 10**7
         nodes.run(5)
     assert len(nodes.parts[4].kept(TOPIC)) == 61
+
+
+@pytest.mark.parametrize("later_ms", [0, 10, 40])
+def test_a_newcomer_misses_nothing_of_a_burst_whichever_neighbours_word_comes_first(later_ms: int) -> None:
+    nodes = Neighbourhood([(1, 2), (1, 3)])
+    nodes.latency = lambda sender, to: (80 if {sender, to} == {2, 4} else 1) * MILLISECOND
+    for _ in range(3):
+        nodes.publish(1)
+    nodes.run(6000)
+    join(nodes, 4, 2)
+    nodes.run(10)
+    burst = [nodes.publish(1) for _ in range(10)]
+    nodes.run(later_ms)
+    nodes.link(3, 4)
+    nodes.run(3000)
+    assert nodes.sequences(4, 1) == burst
+
+
+@pytest.mark.parametrize("apart_ms", [300, 1000, 1500])
+def test_two_newcomers_miss_nothing_that_was_published_before_they_met_the_rest(apart_ms: int) -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.publish(1)
+    nodes.run(30_000)
+    nodes.waiting |= {3, 4}
+    nodes.add(3)
+    nodes.add(4)
+    nodes.link(3, 4)
+    nodes.waiting.clear()
+    nodes.refresh()
+    meanwhile = []
+    for _ in range(100):
+        nodes.run(apart_ms / 200)
+        meanwhile.append(nodes.publish(1))
+    nodes.run(apart_ms / 2)
+    nodes.link(2, 3)
+    nodes.run(3000)
+    for node in (3, 4):
+        assert nodes.sequences(node, 1) == meanwhile
