@@ -20,7 +20,18 @@ from omen.systems import ALGORITHMS
 SYNTH = "workload synth --nodes 60 --topics 12 --popularity zipf:1 --sizes uniform:1:6 --seed 3"
 COMMANDS = (
     *("demo", "workload", "workload synth", "workload import", "design", "check", "simulate", "export", "compile"),
-    *("node", "pub", "sub", "cluster", "cluster up", "cluster start", "cluster kill", "cluster down", "status"),
+    *(
+        "node",
+        "pub",
+        "sub",
+        "cluster",
+        "cluster up",
+        "cluster start",
+        "cluster kill",
+        "cluster down",
+        "status",
+        "watch",
+    ),
 )
 
 

@@ -44,7 +44,7 @@ PASS_ON_S = 0.1
 ALIVE_S = 4.0  # something is told at least so often, if only that nothing has changed
 VIEWERS_AT_MOST = 8
 HOPS_AT_MOST = 32
-WAITING_AT_MOST, WAITING_BYTES = 2_000, 1 << 20
+WAITING_AT_MOST, WAITING_BYTES, BYTES_PER_S = 2_000, 1 << 20, 256 << 10
 LINGER_S = 10.0  # a page that is loaded again finds the feed as it was
 
 
@@ -61,17 +61,24 @@ class Viewer(msgspec.Struct):
     told_at: float = 0.0
     event: int = 0
     waiting: list[msgspec.Raw] = msgspec.field(default_factory=list)
-    waiting_bytes: int = 0
+    room: float = WAITING_BYTES
+    room_at: float = 0.0
 
-    def add(self, raw: msgspec.Raw) -> None:
-        """Keep an entry until it can be passed on; beyond the bounds it is dropped, and asked for again."""
+    def add(self, raw: msgspec.Raw, now: float) -> bool:
+        """Keep an entry until it can be passed on, at once or so many bytes per second: what others say must not fill
+        a link. Beyond the bounds it is dropped, and asked for again.
+        """
+        self.room = min(WAITING_BYTES, self.room + (now - self.room_at) * BYTES_PER_S)
+        self.room_at = now
         size = len(bytes(raw))
-        if len(self.waiting) < WAITING_AT_MOST and self.waiting_bytes + size <= WAITING_BYTES:
-            self.waiting.append(raw)
-            self.waiting_bytes += size
+        if len(self.waiting) >= WAITING_AT_MOST or size > self.room:
+            return False
+        self.waiting.append(raw)
+        self.room -= size
+        return True
 
     def take(self) -> list[msgspec.Raw]:
-        taken, self.waiting, self.waiting_bytes = self.waiting, [], 0
+        taken, self.waiting = self.waiting, []
         return taken
 
 
@@ -223,9 +230,10 @@ class Gathering:
         if viewer is None:
             return
         if place != self._broker.node:
+            now = self._now()
             for raw in entries:
-                viewer.add(raw)
-            self._wake_at(self._now() + PASS_ON_S)
+                viewer.add(raw, now)
+            self._wake_at(now + PASS_ON_S)
         elif self.feed is not None:
             for entry in filter(None, map(read_entry, entries)):
                 if self.feed.take(entry, self._now()) and entry.node != self._broker.node:
@@ -280,7 +288,7 @@ class Gathering:
             if place == self._broker.node and self.feed is not None:
                 self.feed.take(entry, now)
             elif (raw := write_entry(entry)) is not None:
-                viewer.add(raw)
+                viewer.add(raw, now)
 
     def _view(self, feed: Feed, now: float) -> None:
         if now >= self._round_at:
