@@ -108,6 +108,14 @@ class MadeUp:
         return [*found, self._entry(nodes[0], NodeDigest(), event)]
 
 
+async def end_tasks() -> None:
+    """Whatever else this loop does, as `asyncio.run` ends it."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
 class MadeUpServer:
     """Serves the page with a stream of made-up nodes, in a thread."""
 
@@ -139,7 +147,7 @@ class MadeUpServer:
             entries = made_up.turn()
         feed.end()
         server.close()
-        await asyncio.sleep(0.2)  # pages that are open hear of it
+        await end_tasks()
 
     async def _answer(self, feed: Feed, request: Request) -> Reply | Stream:
         if request.path == "/":
@@ -215,7 +223,8 @@ async def _measure_bytes(nodes: int, rate: float, seconds: float) -> dict[str, A
         brokers.append(broker)
     feed = brokers[-1].gathering.open()
     await asyncio.sleep(15)
-    found: dict[str, Any] = {"nodes": nodes, "shown": len(json.loads(feed.since("", {})[1][-1][2]))}
+    told_of = [json.loads(text).get("nodes", {}) for _, _, text in feed.since("", {})[1]]
+    found: dict[str, Any] = {"nodes": nodes, "shown": len({index for one in told_of for index in one})}
     for what, wanted in (("at_rest", 0.0), ("publishing", rate)):
         sent, last = sum(one.gathering.sent_bytes for one in brokers), feed.since("", {})[0]
         until = time.monotonic() + seconds

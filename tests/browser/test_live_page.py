@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from bench.live_page import MadeUpServer
+from bench.live_page import MadeUpServer, end_tasks
 from tests.browser.chromium import Browser, find_chromium
 from tests.browser.test_page_for_all import CONTRASTS
 from tests.network.brokers import config
@@ -66,7 +66,7 @@ class Nodes:
     def end(self) -> None:
         for broker in self.brokers:
             self._call(broker.abandon())
-        self._call(asyncio.sleep(0.3))  # streams that are open hear of it
+        self._call(end_tasks())
         self._loop.call_soon_threadsafe(self._loop.stop)
 
 

@@ -105,7 +105,10 @@ def test_a_page_shows_all_nodes_their_links_the_tree_and_a_crash() -> None:
         await page.read(lambda: any(event[2] == "repair_finished" for event in page.events))
         assert asyncio.get_running_loop().time() - begun < 30
         assert brokers[1].gathering.sent_bytes > 0
-        for broker in brokers[:5]:
+        late = Broker(config("late", "tea", join=(brokers[1].address,)))
+        await late.start()
+        await page.read(lambda: page.node("late").get("links"))
+        for broker in (*brokers[:5], late):
             await broker.abandon()
 
     go(test())

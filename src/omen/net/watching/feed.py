@@ -64,11 +64,15 @@ def _fold(picture: dict[str, Any], values: dict[str, Any]) -> None:
 
 
 class Feed:
-    """`focus`: the topics whose trees are looked at. `name_topic`: what a topic is called here; None: it is hidden."""
+    """`focus`: the topics whose trees are looked at. `name_topic`: what a topic is called here; None: it is hidden.
+
+    `is_short`: something was lost on the way, or a node is told of that has said nothing yet.
+    """
 
     def __init__(self, own: int, name_topic: NameTopic, clock: Callable[[], float] = time.time) -> None:
         self.stream = os.urandom(6).hex()
         self.focus: tuple[int, ...] = ()
+        self.is_short = False
         self._own = own
         self._name_topic = name_topic
         self._clock = clock
@@ -105,7 +109,7 @@ class Feed:
         return [place for place, seen in self._seen.items() if seen.lacks and seen.fate is None]
 
     def take(self, entry: Entry, now: float) -> bool:
-        """What a node says of itself; whether something was lost on the way, or a node is new."""
+        """What a node says of itself; whether nothing was lost on the way."""
         seen = self._seen.get(entry.node)
         if seen is None:
             if len(self._seen) >= NODES_AT_MOST:
@@ -131,12 +135,12 @@ class Feed:
             seen.incarnation, seen.number, seen.lacks = entry.incarnation, entry.number, False
             changed |= self._shown(entry.changed)
         else:
-            seen.lacks = True
+            seen.lacks = self.is_short = True
         if changed:
             self._nodes.setdefault(str(seen.index), {}).update(changed)
         for event in entry.events:
             self._note(seen, event, now)
-        return not fits
+        return fits
 
     def _note(self, seen: Seen, event: Event, now: float) -> None:
         if event.number <= seen.event[0] and event.time_ms <= seen.event[1]:
@@ -145,6 +149,8 @@ class Feed:
         peer = self._index(event.peer) if event.peer else None
         self._events.append([event.time_ms, seen.index, event.what, peer, event.detail])
         fate, other = ENDED.get(event.what), self._seen.get(event.peer)
+        if event.what == "repair_finished" and (other is None or other.incarnation < event.incarnation):
+            self.is_short = True  # it has joined
         is_present = abs(self._time() - event.time_ms) < SILENT_S * 1e3
         if fate is not None and other is not None and other.incarnation <= event.incarnation and is_present:
             self._end(other, fate, now)

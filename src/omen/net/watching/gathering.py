@@ -37,7 +37,7 @@ from omen.protocol.messages.publications import Publication
 if TYPE_CHECKING:
     from omen.net.broker import Broker
 
-ROUND_S, LEASE_S = 5.0, 16.0
+ROUND_S, LEASE_S = 10.0, 32.0
 SOONEST_ROUND_S = 1.0
 LOOK_S, SOONEST_LOOK_S, NEWS_S = 1.0, 0.25, 0.1
 PASS_ON_S = 0.1
@@ -236,8 +236,7 @@ class Gathering:
             self._wake_at(now + PASS_ON_S)
         elif self.feed is not None:
             for entry in filter(None, map(read_entry, entries)):
-                if self.feed.take(entry, self._now()) and entry.node != self._broker.node:
-                    self._round_at = min(self._round_at, self._now() + SOONEST_ROUND_S)
+                self.feed.take(entry, self._now())
             self._wake_at(self._now() + PASS_ON_S)
 
     # Turns
@@ -291,6 +290,10 @@ class Gathering:
                 viewer.add(raw, now)
 
     def _view(self, feed: Feed, now: float) -> None:
+        """Ask before it is time where something was lost, or a node has come that was not asked yet."""
+        if feed.is_short:
+            feed.is_short = False
+            self._round_at = min(self._round_at, now + PASS_ON_S)
         if now >= self._round_at:
             if now < self._rounds_end_at:
                 self._round_at = self._rounds_end_at

@@ -83,7 +83,9 @@ def test_a_page_gets_a_picture_and_then_what_changes() -> None:
 
 def test_what_was_lost_on_the_way_is_asked_for_again_and_not_guessed() -> None:
     feed, page = both()
-    assert feed.take(told(BOB, 3, NodeDigest(out=9.0)), 1.1)
+    assert not feed.is_short
+    assert not feed.take(told(BOB, 3, NodeDigest(out=9.0)), 1.1)
+    assert feed.is_short
     assert feed.lacking() == [BOB]
     feed.take(told(BOB, 4, NodeDigest(out=8.0)), 1.2)
     feed.turn(2.0)
@@ -184,3 +186,11 @@ def test_a_node_that_makes_up_places_and_topics_does_not_fill_the_memory(monkeyp
     assert len(page.topics) == 10
     assert page.named("eve")["links"] == []
     assert feed.take(told(999, 1, whole("late")), 6.0) is False
+
+
+def test_a_node_that_has_joined_is_asked_for_at_once() -> None:
+    feed, _ = both()
+    feed.take(told(ANN, 2, NodeDigest(), Event(1, 1_000_000, "repair_finished", BOB, 1, "leave, links 1")), 1.1)
+    assert not feed.is_short
+    feed.take(told(ANN, 3, NodeDigest(), Event(2, 1_000_000, "repair_finished", 555, 1, "join, links 1")), 1.2)
+    assert feed.is_short
