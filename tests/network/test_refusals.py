@@ -88,6 +88,12 @@ def test_a_message_to_where_nobody_listens_is_told_to_the_core(
             await until(lambda: unreached)
             assert unreached[0] == (99, address)
             assert (99 in ann.driver.peers.table) == is_wanted
+            if is_wanted:  # it is dialled again after a pause: nobody waits for that
+                await until(lambda: ann.driver is not None and ann.driver.peers.table[99].failures > 4)
+                unreached.clear()
+                ann.driver.obey([Send(99, address, Heartbeat(1))])
+                await asyncio.sleep(0.05)
+                assert unreached
 
     go(run())
 

@@ -50,7 +50,8 @@ class PeerListener(Protocol):
 class Peer(msgspec.Struct):
     """One peer. `is_wanted`: the core wants this connection. `is_broken`: frames were lost.
 
-    `direct_address`: where its process itself listens, once there was a connection. `up_since`: of the last connection.
+    `is_refused`: the last dial was. `direct_address`: where its process itself listens, once there was a connection.
+    `up_since`: of the last connection.
     """
 
     node: NodeId
@@ -60,6 +61,7 @@ class Peer(msgspec.Struct):
     session: int = 0
     is_wanted: bool = False
     is_broken: bool = False
+    is_refused: bool = False
     connection: Connection | None = None
     dialling: asyncio.Task[None] | None = None
     retry: asyncio.TimerHandle | None = None

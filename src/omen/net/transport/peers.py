@@ -98,12 +98,13 @@ class Peers:
             peer.address = address
         self._hold(peer, parts, size, urgent, since)
         self._dialler.dial(peer)
+        if peer.is_refused and peer.retry is not None:  # who asks need not wait until it is dialled again
+            self._loop.call_soon(self._listener.on_peer_unreached, node, peer.address)
 
     def _may_dial(self, asker: NodeId | None) -> bool:
         """Whether there is room for one more connection that only carries what is to be said, and its asker pays."""
-        if sum(not peer.is_wanted for peer in self.table.values()) >= self.limits.outgoing + len(
-            self.admission.inbound
-        ):
+        most = self.limits.outgoing + len(self.admission.inbound)
+        if sum(not peer.is_wanted for peer in self.table.values()) >= most:
             return False
         return asker is None or self.admission.dials.pay(asker, self._loop.time())
 
@@ -116,9 +117,7 @@ class Peers:
         peer.waiting_bytes += size
 
     def want(self, node: NodeId, address: str, asker: NodeId | None = None) -> None:
-        """The core wants this connection from now on. `asker`: whose message led to that; one that cannot pay for the
-        dial has it put off.
-        """
+        """The core wants this connection from now on. `asker`: whose message led to it, and pays, or has it put off."""
         peer = self.table.get(node)
         if peer is None:
             peer = self.table[node] = Peer(node)
@@ -245,7 +244,7 @@ class Peers:
 
     def _attach(self, peer: Peer, connection: Connection) -> None:
         peer.connection = connection
-        peer.up_since = self._loop.time()
+        peer.up_since, peer.is_refused = self._loop.time(), False
         peer.failures = 0
         peer.is_reported = False
         self._unreachable.discard(peer.node)
@@ -340,7 +339,8 @@ class Peers:
         """Tell when nobody listens where the peer itself did (a full backlog, a host that is down, a process without
         descriptors: none of them refuses), or where others say that it is; whether all is done then.
         """
-        if not isinstance(error, ConnectionRefusedError):
+        peer.is_refused = isinstance(error, ConnectionRefusedError)
+        if not peer.is_refused:
             return False
         if peer.address != peer.direct_address or peer.failures > TRIES_BEFORE_LOSS:
             self._listener.on_peer_unreached(peer.node, peer.address)
