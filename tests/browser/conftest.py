@@ -40,7 +40,7 @@ def _others(paper: Paper) -> list[object]:
 
 
 @pytest.fixture(scope="session")
-def browser(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     program = find_chromium()
     if program is None:
         pytest.skip("no Chromium is installed: on Debian, apt-get install chromium")

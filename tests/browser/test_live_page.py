@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from bench.live_page import MadeUpServer, end_tasks
-from tests.browser.chromium import Browser, find_chromium
+from tests.browser.chromium import Browser
 from tests.browser.test_page_for_all import CONTRASTS
 from tests.network.brokers import config
 
@@ -71,16 +71,6 @@ class Nodes:
 
 
 @pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium is installed: on Debian, apt-get install chromium")
-    opened = Browser(program, tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
     started = Nodes(9)
     yield started
@@ -88,14 +78,14 @@ def nodes() -> Iterator[Nodes]:
 
 
 @pytest.fixture
-def page(tab: Browser, nodes: Nodes) -> Browser:
+def page(browser: Browser, nodes: Nodes) -> Browser:
     """The page, once it shows all nodes."""
-    tab.show_as(1280, 720, "light")
-    tab.errors.clear()
-    tab.requests.clear()
-    tab.open_address(nodes.address)
-    wait(lambda: tab.evaluate("document.querySelectorAll('#nodes tr').length") >= 9)
-    return tab
+    browser.show_as(1280, 720, "light")
+    browser.errors.clear()
+    browser.requests.clear()
+    browser.open_address(nodes.address)
+    wait(lambda: browser.evaluate("document.querySelectorAll('#nodes tr').length") >= 9)
+    return browser
 
 
 def state_of(page: Browser, name: str) -> str:
@@ -189,15 +179,15 @@ def test_a_kill_is_shown_within_two_seconds_and_the_timeline_replays_it(page: Br
     assert page.errors == []
 
 
-def test_above_500_nodes_there_are_tables_with_filters(tab: Browser) -> None:
+def test_above_500_nodes_there_are_tables_with_filters(browser: Browser) -> None:
     with MadeUpServer(600) as server:
-        tab.show_as(1280, 720, "light")
-        tab.errors.clear()
-        tab.open_address(server.address)
-        wait(lambda: "600 nodes" in tab.evaluate("document.getElementById('nodes-said').textContent"))
-        assert tab.evaluate("document.getElementById('graph').hidden")
-        assert "more than 500 nodes" in tab.evaluate("document.getElementById('too-many').textContent")
-        assert tab.evaluate("document.querySelectorAll('#nodes tr').length") == 200
-        tab.choose("#node-filter", "n599")
-        wait(lambda: tab.evaluate("document.querySelectorAll('#nodes tr').length") == 1)
-        assert tab.errors == []
+        browser.show_as(1280, 720, "light")
+        browser.errors.clear()
+        browser.open_address(server.address)
+        wait(lambda: "600 nodes" in browser.evaluate("document.getElementById('nodes-said').textContent"))
+        assert browser.evaluate("document.getElementById('graph').hidden")
+        assert "more than 500 nodes" in browser.evaluate("document.getElementById('too-many').textContent")
+        assert browser.evaluate("document.querySelectorAll('#nodes tr').length") == 200
+        browser.choose("#node-filter", "n599")
+        wait(lambda: browser.evaluate("document.querySelectorAll('#nodes tr').length") == 1)
+        assert browser.errors == []
