@@ -27,6 +27,11 @@ def add_workload(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_encoding(parser: argparse.ArgumentParser) -> None:
+    text = "how the text of the table is encoded: utf-8, latin-1, cp1252, utf-16 (utf-8)"
+    parser.add_argument("--encoding", metavar="E", default="utf-8", help=text)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

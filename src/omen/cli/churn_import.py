@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from omen.cli.arguments import add_json, add_workload
+from omen.cli.arguments import add_encoding, add_json, add_workload
 from omen.cli.output import print_facts, print_json, say
 from omen.cli.progress import working
 
@@ -41,6 +41,7 @@ def add_import(kinds: Any) -> None:
     parser.add_argument(
         "--down", choices=("crash", "leave"), default="crash", help="what it is where a row does not say (crash)"
     )
+    add_encoding(parser)
     add_workload(parser)
     parser.add_argument("--out", metavar="C", required=True, help="table to write: .csv, .csv.gz, or else Parquet")
     add_json(parser)
@@ -52,8 +53,10 @@ def import_churn(arguments: argparse.Namespace) -> int:
     from omen.errors import InvalidInput
     from omen.tables import event_word, read_workload, require_table_name, write_churn
     from omen.tables.churn_import import import_events, import_intervals
+    from omen.tables.raw import require_encoding
 
     require_table_name(arguments.out)
+    encoding = require_encoding(arguments.encoding)
     columns = FORMATS[arguments.format] if arguments.columns is None else tuple(arguments.columns.split(","))
     if len(columns) != 3 or not all(columns):
         raise InvalidInput(f"--columns {arguments.columns}: give three names with commas between them")
@@ -61,7 +64,8 @@ def import_churn(arguments: argparse.Namespace) -> int:
     reader = import_events if arguments.format == "events" else import_intervals
     with working("reading"):
         down = Leave if arguments.down == "leave" else Crash
-        made = reader(arguments.table, interests, (columns[0], columns[1], columns[2]), arguments.unit, down)
+        three = (columns[0], columns[1], columns[2])
+        made = reader(arguments.table, interests, three, arguments.unit, down, encoding)
     with working("writing"):
         write_churn(arguments.out, made.trace, interests)
     words = [event_word(event) for event in made.trace]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from omen.cli.arguments import add_json, at_least
+from omen.cli.arguments import add_encoding, add_json, at_least
 from omen.cli.output import print_facts, print_json, say
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
@@ -83,6 +83,7 @@ def _add_import(kinds: Any) -> None:
     )
     parser.add_argument("--node-column", metavar="C", default="node", help="column of the node (node)")
     parser.add_argument("--topic-column", metavar="C", default="topic", help="column of the topic (topic)")
+    add_encoding(parser)
     parser.add_argument("--max-rejected", metavar="N", type=at_least(0), help="stop where more rows are bad")
     parser.add_argument("--out", metavar="W", required=True, help="folder to write")
     _add_engine(parser, "500 MB")
@@ -147,9 +148,15 @@ def _synthesise_here(arguments: argparse.Namespace, info: dict[str, Any]) -> dic
 
 
 def import_table(arguments: argparse.Namespace) -> int:
+    from omen.errors import InvalidInput
     from omen.pipeline.engines import is_large_table, wants_spark
+    from omen.tables.raw import UTF8, require_encoding
 
-    on_spark = wants_spark(arguments.engine, is_large_table(arguments.table))
+    arguments.encoding = require_encoding(arguments.encoding)
+    is_utf8 = arguments.encoding == UTF8
+    if arguments.engine == "spark" and not is_utf8:
+        raise InvalidInput(f"--engine spark reads UTF-8 alone, not {arguments.encoding}: --engine local reads it")
+    on_spark = wants_spark(arguments.engine, is_utf8 and is_large_table(arguments.table))
     result = (_import_on_spark if on_spark else _import_here)(arguments)
     _warn_of_import(result)
     if arguments.json:
@@ -168,6 +175,10 @@ def _warn_of_import(result: dict[str, Any]) -> None:
     if result["rejected"] > LOUD_FROM * result["rows"]:
         share, table = result["rejected"] / result["rows"], f"{result['out']}/rejected"
         say(f"WARNING: {share:.0%} of the rows were rejected; the table {table} has each with its reason")
+    from omen.tables import NOT_TEXT
+
+    if rows := result["rejected_by_reason"].get(NOT_TEXT):
+        say(f"WARNING: {rows:,} rows are {NOT_TEXT}: --encoding says how the file is encoded, as in --encoding latin-1")
     if any(result["padded"].values()):
         many = " and ".join(f"{number:,} {kind}" for kind, number in result["padded"].items() if number)
         say(f"WARNING: {many} have blanks around their names, and count as other names than those without blanks")
@@ -196,7 +207,7 @@ def _import_here(arguments: argparse.Namespace) -> dict[str, Any]:
 
     with working("reading"):
         imported = import_subscriptions(
-            arguments.table, arguments.format, arguments.node_column, arguments.topic_column
+            arguments.table, arguments.format, arguments.node_column, arguments.topic_column, arguments.encoding
         )
     require_few_rejected(imported, arguments.table, arguments.max_rejected)
     info = {

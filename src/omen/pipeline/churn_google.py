@@ -23,12 +23,12 @@ from omen.pipeline.lines import as_rejected, bare, is_comment, is_not_text, numb
 from omen.pipeline.progress import announce_step
 from omen.pipeline.reading import read_workload_tables
 from omen.pipeline.social import keyed
+from omen.tables.raw import NOT_TEXT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-NOT_TEXT = "not text"
 TOO_FEW_COLUMNS = "fewer than three columns"
 NO_TIME = "the time is not a number of microseconds, 0 or more"
 NO_MACHINE = "no machine"

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 from omen.kernels.edge_lines import LOOP, ODD, PLAIN, copy_words, read_pairs
 from omen.pipeline.line_readers import LineReader
 from omen.pipeline.lines import bare, is_comment
+from omen.tables.raw import NOT_TEXT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-NOT_TEXT = "not text"
 TOO_FEW_COLUMNS = "fewer than two columns"
 WORDS_AFTER_PAIR = "more than two words, the rest not numbers"
 SELF_LOOP = "self-loop"

@@ -11,7 +11,6 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType, String
 
 from omen.errors import InvalidTable
 from omen.pipeline import schemas
-from omen.pipeline.edge_lists import NOT_TEXT
 from omen.pipeline.ingest import (
     Counts,
     Ingested,
@@ -27,7 +26,7 @@ from omen.pipeline.ingest import (
 from omen.pipeline.line_readers import parse_lines
 from omen.pipeline.lines import as_rejected, is_not_text, number_rows, read_lines, spark_path
 from omen.pipeline.table_lines import find_csv_header, find_json_names, require_columns
-from omen.tables.raw import missing
+from omen.tables.raw import NOT_TEXT, missing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

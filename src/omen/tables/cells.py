@@ -19,7 +19,7 @@ from omen.tables.columns import RawColumn, agree, codes_in, kind_of_labels
 from omen.tables.csv_parts import read_csv, read_header
 from omen.tables.parquet_parts import read_parquet
 from omen.tables.parts import Part, list_parts, shown, unreadable
-from omen.tables.raw import ARROW_ERRORS, RawPart, missing, read_text, refuse_bad_rows, require_columns
+from omen.tables.raw import ARROW_ERRORS, UTF8, RawPart, missing, read_text, refuse_bad_rows, require_columns
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,14 @@ def read_cells(
     needed: Sequence[str] = (),
     strict_names: bool = True,
     present: Sequence[str] = (),
+    encoding: str = UTF8,
 ) -> Cells:
     """Label columns, and others that may be left out; of these the `needed` may not, in no row, nor the `present` as a
     whole.
     """
     parts: list[RawPart] = []
     more: dict[str, list[Any]] = {}
-    for part in list_parts(path):
+    for part in list_parts(path, encoding=encoding):
         names = _header(part)
         _refuse_names(part.path, names, (*labels, *optional), strict_names)
         require_columns(part.path, names, (*labels, *needed, *present))
@@ -83,7 +84,7 @@ def read_cells(
 
 def _header(part: Part) -> list[str]:
     if part.format == "csv":
-        return read_header(part.path, read_text(part.path)[0])[0]
+        return read_header(part.path, read_text(part.path, part.encoding)[0])[0]
     try:
         with pq.ParquetFile(part.path) as file:
             names: list[str] = file.schema_arrow.names

@@ -19,6 +19,7 @@ from omen.interests import Interests, Label, plain
 from omen.tables.cells import Cells, read_cells
 from omen.tables.columns import agree, codes_in, kind_of_labels
 from omen.tables.parts import locate_table, shown
+from omen.tables.raw import UTF8
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 UP = frozenset({"up", "join", "add", "start"})
@@ -58,10 +59,13 @@ def import_events(
     columns: tuple[str, str, str] = ("node", "time_s", "event"),
     unit: str = "s",
     down: type[Leave] | type[Crash] = Crash,
+    encoding: str = UTF8,
 ) -> ImportedChurn:
     """From rows of node, time and event. `down`: what it means that a node went down."""
     node, time, event = columns
-    cells = read_cells(locate_table(Path(path)), (node,), (time, event), (time, event), strict_names=False)
+    cells = read_cells(
+        locate_table(Path(path)), (node,), (time, event), (time, event), strict_names=False, encoding=encoding
+    )
     codes, strangers = _nodes_of(cells, interests)
     changes = []
     for place, code in enumerate(codes):
@@ -81,11 +85,12 @@ def import_intervals(
     columns: tuple[str, str, str] = ("node", "up_s", "down_s"),
     unit: str = "s",
     down: type[Leave] | type[Crash] = Crash,
+    encoding: str = UTF8,
 ) -> ImportedChurn:
     """From rows of node, and from when to when it was up."""
     node, begin, end = columns
     both = (begin, end)
-    cells = read_cells(locate_table(Path(path)), (node,), both, strict_names=False, present=both)
+    cells = read_cells(locate_table(Path(path)), (node,), both, strict_names=False, present=both, encoding=encoding)
     codes, strangers = _nodes_of(cells, interests)
     spans: dict[int, list[tuple[float, float]]] = {}
     for place, code in enumerate(codes):

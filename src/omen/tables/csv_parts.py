@@ -37,7 +37,7 @@ _LARGEST_BLOCK = 1 << 26
 
 def read_csv(part: Part, columns: Sequence[str]) -> RawPart:
     """The columns of a CSV file; all of them open."""
-    text, damaged = read_text(part.path)
+    text, damaged = read_text(part.path, part.encoding)
     header, separator = read_header(part.path, text)
     places = require_columns(part.path, header, columns)
     misfits: list[RejectedRow] = []

@@ -20,7 +20,7 @@ NOT_A_LABEL = "neither a whole number nor text"
 
 def read_json_lines(part: Part, columns: Sequence[str]) -> RawPart:
     """The columns of JSON lines; a column is open where all its values are whole numbers."""
-    text, damaged = read_text(part.path)
+    text, damaged = read_text(part.path, part.encoding)
     lines = [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
     reasons: dict[int, str] = {}
     values: dict[str, list[str]] = {name: [""] * len(lines) for name in columns}

@@ -20,6 +20,7 @@ class Part:
 
     path: Path
     format: Format
+    encoding: str = "utf-8"  # of text
 
 
 def find_table(folder: Path, name: str) -> Path | None:
@@ -49,14 +50,14 @@ def locate_table(path: Path, name: str | None = None) -> Path:
     return found
 
 
-def list_parts(path: Path, json_lines: bool = False) -> list[Part]:
+def list_parts(path: Path, json_lines: bool = False, encoding: str = "utf-8") -> list[Part]:
     """The files of a table in order of name. Hidden files and those starting with _ are Spark's own and left out."""
     try:
         if not path.is_dir():
-            return [Part(path, format_of(path, json_lines))]
+            return [Part(path, format_of(path, json_lines), encoding)]
         entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith(("_", ".")))
         folders = [entry for entry in entries if entry.is_dir()]
-        parts = [Part(entry, format_of(entry, json_lines)) for entry in entries if not entry.is_dir()]
+        parts = [Part(entry, format_of(entry, json_lines), encoding) for entry in entries if not entry.is_dir()]
         filled = [part for part in parts if part.path.stat().st_size > 0]
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None

@@ -6,6 +6,7 @@ stand: blanks around them belong to them, and are counted where a table is impor
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from bisect import bisect_right
@@ -19,13 +20,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omen.errors import InvalidTable, MissingColumn
+from omen.errors import InvalidInput, InvalidTable, MissingColumn
 from omen.tables.arrow_arrays import from_numpy, to_numpy
 from omen.tables.parts import shown, unreadable
 
-NOT_TEXT = "not text"
-"""The reason given for a row with bytes that are not UTF-8."""
+NOT_TEXT = "not readable as text"
+"""The reason given for a row with bytes that are not of the encoding, which is UTF-8 unless a caller says otherwise."""
+UTF8 = "utf-8"
+"""How text is encoded where no option says otherwise."""
 REPLACED = "\N{REPLACEMENT CHARACTER}"
+_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # before the first line, as some programs put it
 ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
 
 
@@ -99,16 +103,26 @@ def read_bytes(path: Path) -> bytes:
         raise unreadable(path, error) from None
 
 
-def read_text(path: Path) -> tuple[str, bool]:
-    """The text of a file without byte order mark, and whether bytes had to be replaced because they are not UTF-8."""
+def read_text(path: Path, encoding: str = UTF8) -> tuple[str, bool]:
+    """The text of a file without byte order mark, and whether bytes had to be replaced that the encoding has not."""
     data = read_bytes(path)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InvalidTable(f"{shown(path)}: is UTF-16 text: UTF-8 is wanted")
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    if encoding == UTF8 and data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidTable(f"{shown(path)}: is UTF-16 text: UTF-8 is wanted (imports take --encoding utf-16)")
     try:
-        return data.decode(), False
+        return data.decode(encoding).removeprefix(_MARK), False
     except UnicodeDecodeError:
-        return data.decode(errors="replace"), True
+        return data.decode(encoding, errors="replace").removeprefix(_MARK), True
+
+
+def require_encoding(name: str) -> str:
+    """The encoding of that name as Python calls it, or an error."""
+    try:
+        "".encode(name)
+        return codecs.lookup(name).name
+    except (LookupError, ValueError):
+        raise InvalidInput(
+            f"encoding {shown(name)!r} is not known: utf-8, latin-1, cp1252 or utf-16, for instance"
+        ) from None
 
 
 def require_columns(path: Path, names: Sequence[str], columns: Sequence[str]) -> list[int]:

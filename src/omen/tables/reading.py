@@ -18,7 +18,7 @@ from omen.tables.csv_parts import read_csv
 from omen.tables.json_lines import read_json_lines
 from omen.tables.parquet_parts import read_parquet
 from omen.tables.parts import find_table, list_parts, locate_table, shown, unreadable
-from omen.tables.raw import RawPart, RejectedRow, read_bytes, refuse_bad_rows
+from omen.tables.raw import UTF8, RawPart, RejectedRow, read_bytes, refuse_bad_rows
 
 _READERS = {"parquet": read_parquet, "csv": read_csv, "json": read_json_lines}
 
@@ -108,18 +108,22 @@ def read_raw_columns(path: str | Path, columns: Sequence[str]) -> list[RawColumn
     return [RawColumn(name, parts, [part.columns[name] for part in parts]) for name in columns]
 
 
-def read_accepting(path: str | Path, columns: Sequence[str]) -> tuple[dict[str, Column], list[RejectedRow]]:
+def read_accepting(
+    path: str | Path, columns: Sequence[str], encoding: str = UTF8
+) -> tuple[dict[str, Column], list[RejectedRow]]:
     """The good rows of a table (Parquet, CSV or JSON lines), and the bad ones with what is wrong with each."""
-    parts = read_parts(path, columns, json_lines=True)
+    parts = read_parts(path, columns, json_lines=True, encoding=encoding)
     good = [part.good() for part in parts]
     raw = [RawColumn(name, parts, [arrays[name] for arrays in good]) for name in columns]
     rejected = [row for part in parts for row in part.rejected()]
     return {column.name: column.to_column(column.kind()) for column in raw}, rejected
 
 
-def read_parts(path: str | Path, columns: Sequence[str], json_lines: bool = False) -> list[RawPart]:
+def read_parts(
+    path: str | Path, columns: Sequence[str], json_lines: bool = False, encoding: str = UTF8
+) -> list[RawPart]:
     """The parts of a table, bad rows marked."""
-    parts = list_parts(locate_table(Path(path)), json_lines)
+    parts = list_parts(locate_table(Path(path)), json_lines, encoding)
     return [_READERS[part.format](part, list(dict.fromkeys(columns))) for part in parts]
 
 

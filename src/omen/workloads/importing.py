@@ -11,6 +11,7 @@ import numpy as np
 from omen.errors import InvalidInput, InvalidTable
 from omen.interests import Interests
 from omen.tables import NOT_TEXT, RejectedRow, column_of_words, count_reasons, read_accepting, read_text
+from omen.tables.raw import UTF8, require_encoding
 
 FORMATS = ("table", "adjacency")
 NO_COUNT = "no count in front"
@@ -47,17 +48,24 @@ class Imported:
 
 
 def import_subscriptions(
-    path: str | Path, format: str = "table", node_column: str = "node", topic_column: str = "topic"
+    path: str | Path,
+    format: str = "table",
+    node_column: str = "node",
+    topic_column: str = "topic",
+    encoding: str = UTF8,
 ) -> Imported:
     """The subscriptions in a file: bad rows are set aside with a reason, doubled ones merged.
 
     `table`: Parquet, CSV with a header or JSON lines, a row per subscription. `adjacency`: line n, from 0 on, holds
-    the number of topics of node n, then the topics.
+    the number of topics of node n, then the topics. `encoding`: of text, as Python calls it (latin-1, cp1252, utf-16).
     """
+    encoding = require_encoding(encoding)
     if format not in FORMATS:
         raise InvalidInput(f"format {format!r} is not one of {', '.join(FORMATS)}")
     imported = (
-        _import_adjacency(Path(path)) if format == "adjacency" else _import_table(path, node_column, topic_column)
+        _import_adjacency(Path(path), encoding)
+        if format == "adjacency"
+        else _import_table(path, (node_column, topic_column), encoding)
     )
     if imported.rows == 0:
         raise InvalidTable(f"{path}: no rows in it")
@@ -82,17 +90,17 @@ def _is_padded(label: str) -> bool:
     return _PADDED.search(label) is not None
 
 
-def _import_table(path: str | Path, node_column: str, topic_column: str) -> Imported:
-    columns, rejected = read_accepting(path, (node_column, topic_column))
-    nodes, topics = columns[node_column], columns[topic_column]
+def _import_table(path: str | Path, names: tuple[str, str], encoding: str) -> Imported:
+    columns, rejected = read_accepting(path, names, encoding)
+    nodes, topics = (columns[name] for name in names)
     interests = Interests.from_codes(nodes.labels, topics.labels, nodes.codes, topics.codes)
     rows = nodes.codes.size
     return Imported(interests, rejected, rows + len(rejected), rows - interests.subscription_count)
 
 
-def _import_adjacency(path: Path) -> Imported:
+def _import_adjacency(path: Path, encoding: str) -> Imported:
     """A rejected line leaves its number unused, so that the nodes after it keep theirs."""
-    text, damaged = _read_lines(path)
+    text, damaged = _read_lines(path, encoding)
     lines = text.split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
@@ -116,7 +124,7 @@ def _import_adjacency(path: Path) -> Imported:
     return Imported(interests, rejected, len(lines), len(words) - interests.subscription_count)
 
 
-def _read_lines(path: Path) -> tuple[str, bool]:
+def _read_lines(path: Path, encoding: str) -> tuple[str, bool]:
     try:
         if path.is_dir():
             raise InvalidTable(f"{path}: is a folder: adjacency lines stand in one file")
@@ -124,7 +132,7 @@ def _read_lines(path: Path) -> tuple[str, bool]:
             raise InvalidTable(f"{path}: no such file or folder")
     except (OSError, ValueError) as error:
         raise InvalidTable(f"{path}: cannot be read: {error}") from None
-    return read_text(path)
+    return read_text(path, encoding)
 
 
 def _reason_against(line: str, count: str, topics: int, damaged: bool) -> str | None:

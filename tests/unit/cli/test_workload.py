@@ -33,3 +33,14 @@ def test_a_table_with_other_columns_points_to_the_import(tmp_path: Path, capsys:
     (tmp_path / "t.csv").write_text("user,channel\nann,tea\n")
     assert run("design --workload", tmp_path / "t.csv") == 2
     assert "omen workload import --node-column" in capsys.readouterr().err
+
+
+def test_rows_that_are_no_utf8_point_to_the_encoding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_bytes("node,topic\nann,thé\nbob,tea\n".encode("latin-1"))
+    command = ("workload import --table", tmp_path / "t.csv", "--out", tmp_path / "w")
+    assert run(*command) == 0
+    assert "WARNING: 1 rows are not readable as text: --encoding" in capsys.readouterr().err
+    assert run(*command, "--encoding", "latin-1") == 0
+    assert capsys.readouterr().err == ""
+    assert run(*command, "--encoding", "latin-1", "--engine", "spark") == 2
+    assert "--engine spark reads UTF-8 alone" in capsys.readouterr().err

@@ -88,3 +88,10 @@ def test_bad_events_are_refused_in_words(tmp_path: Path, text: str, complaint: s
 def test_bad_intervals_are_refused_in_words(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(InvalidTable, match=complaint):
         import_intervals(table(tmp_path, text), WORKLOAD)
+
+
+def test_names_of_another_encoding_are_found_where_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("node,time_s,event\nzoë,1,crash\n".encode("cp1252"))
+    made = import_events(path, Interests.from_pairs([("zoë", "tea"), ("ann", "tea")]), encoding="cp1252")
+    assert [event.node for event in made.trace] == ["zoë"]

@@ -170,14 +170,14 @@ def test_bad_rows_are_named_by_file_and_row(tmp_path: Path) -> None:
     refuse(put(tmp_path / "x.csv", 'node,topic\na,b\nc,""\n'), "x.csv, row 2", "no topic")
     refuse(put(tmp_path / "x.csv", "node,topic\na,b\nc\nd,\n"), "x.csv, row 2", "fewer fields than the header")
     refuse(put(tmp_path / "x.csv", "node,topic\na,b\nc,d,e\n"), "x.csv, row 2", "more fields than the header")
-    refuse(put(tmp_path / "x.csv", b"node,topic\na,b\nc,\xff\xfe\n"), "x.csv, row 2", "not text")
-    refuse(put(tmp_path / "x.csv", b"node,topic\na,b\n\xff\n"), "x.csv, row 2", "not text")
+    refuse(put(tmp_path / "x.csv", b"node,topic\na,b\nc,\xff\xfe\n"), "x.csv, row 2", "not readable as text")
+    refuse(put(tmp_path / "x.csv", b"node,topic\na,b\n\xff\n"), "x.csv, row 2", "not readable as text")
     refuse(save(tmp_path / "x.parquet", node=["a", None], topic=["t", "t"]), "x.parquet, row 2", "no node")
     refuse(save(tmp_path / "x.parquet", node=["a", ""], topic=["t", "t"]), "x.parquet, row 2", "no node")
     refuse(save(tmp_path / "x.parquet", node=[1, 2], topic=pa.array([3, None], pa.int64())), "row 2", "no topic")
     refuse(save(tmp_path / "x.parquet", node=pa.nulls(2), topic=[1, 2]), "row 1", "no node")
     broken = pa.Array.from_buffers(pa.string(), 2, pa.array([b"a", b"\xff"]).buffers())
-    refuse(save(tmp_path / "x.parquet", node=broken, topic=[1, 2]), "x.parquet, row 2", "not text")
+    refuse(save(tmp_path / "x.parquet", node=broken, topic=[1, 2]), "x.parquet, row 2", "not readable as text")
 
 
 def test_bad_encoding_in_other_columns_is_nobodys_business(tmp_path: Path) -> None:

@@ -36,11 +36,11 @@ def test_bad_rows_are_set_aside_with_their_number_reason_and_text(tmp_path: Path
         (3, "fewer fields than the header", "b"),
         (4, "no topic", 'c,,"q,r"'),
         (5, "more fields than the header", "d,t,4,5"),
-        (6, "not text", "e,\ufffd\ufffd,6"),
-        (8, "not text", "\ufffdg"),
+        (6, "not readable as text", "e,\ufffd\ufffd,6"),
+        (8, "not readable as text", "\ufffdg"),
     ]
     assert {row.source_file for row in imported.rejected} == {str(tmp_path / "x.csv")}
-    assert imported.reasons["not text"] == 2
+    assert imported.reasons["not readable as text"] == 2
     assert imported.rows == 8
 
 
@@ -55,7 +55,7 @@ def test_parquet_rows_without_labels_are_set_aside(tmp_path: Path) -> None:
     imported = import_subscriptions(tmp_path / "x.parquet")
     assert imported.interests.pairs() == [("a", 1)]
     assert [tuple(row[1:]) for row in imported.rejected] == [
-        (2, "not text", '{"node": "\\\\xff", "topic": 2}'),
+        (2, "not readable as text", '{"node": "\\\\xff", "topic": 2}'),
         (3, "no node", '{"node": "", "topic": null}'),
     ]
 
@@ -80,7 +80,7 @@ def test_json_lines_are_imported(tmp_path: Path) -> None:
             (2, "no topic"),
             (3, "neither a whole number nor text"),
             (4, "neither a whole number nor text"),
-            (5, "not text"),
+            (5, "not readable as text"),
             (6, "not a JSON object"),
             (7, "not a JSON object"),
             (8, "not a JSON object"),
@@ -105,7 +105,7 @@ def test_bad_adjacency_lines_leave_the_numbers_of_the_others_alone(tmp_path: Pat
         (2, "the count in front is not the number of topics", "2 a"),
         (3, "no count in front", ""),
         (4, "no count in front", "x a"),
-        (5, "not text", "1 \ufffd"),
+        (5, "not readable as text", "1 \ufffd"),
     ]
 
 
@@ -150,3 +150,19 @@ def test_labels_with_blanks_around_them_are_counted(tmp_path: Path) -> None:
     assert imported.interests.node_count == 4
     assert imported.padded == {"nodes": 2, "topics": 1}
     assert import_subscriptions(put(tmp_path / "n.csv", "node,topic\n1,2\n")).padded == {}
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
+def test_text_of_another_encoding_is_read_where_it_is_named(encoding: str, tmp_path: Path) -> None:
+    table = put(tmp_path / "x.csv", "node,topic\nzoë,thé\nrené,thé\n".encode(encoding))
+    lines = put(tmp_path / "lines", "1 thé\n2 café thé\n".encode(encoding))
+    wanted = [("rené", "thé"), ("zoë", "thé")]
+    assert import_subscriptions(table, encoding=encoding).interests.pairs() == wanted
+    imported = import_subscriptions(lines, format="adjacency", encoding=encoding)
+    assert imported.interests.pairs() == [(0, "thé"), (1, "café"), (1, "thé")]
+
+
+def test_an_encoding_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    for name in ("klingon", "base64"):
+        with pytest.raises(InvalidInput, match=name):
+            import_subscriptions(put(tmp_path / "x.csv", "node,topic\na,b\n"), encoding=name)
