@@ -13,6 +13,8 @@ import msgspec
 
 NOBODY = ""
 """Has the members whose node is gone, and which no other node has yet."""
+ORPHANED_S = 60.0
+"""A member that no other node has taken up by then is nowhere."""
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
@@ -30,6 +32,7 @@ class GroupTable:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, tuple[Member, ...]]] = {}
+        self._lost_at: dict[tuple[str, str], float] = {}
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -67,18 +70,49 @@ class GroupTable:
         for group in self.of(node):
             self._set(node, group, ())
 
-    def lose(self, node: str) -> None:
-        """A node is gone. Its members that last are nobody's, and not ready, until another node has them."""
+    def lose(self, node: str, now: float) -> dict[str, tuple[Member, ...]]:
+        """A node is gone. Its members that last are nobody's, and not ready, until another node has them, or until it
+        is clear that none has. Returns those that do not last, and that no other node has.
+        """
+        fleeting: dict[str, tuple[Member, ...]] = {}
         for group, members in self.of(node).items():
             others = {one.name for other, told in self._groups[group].items() if other != node for one in told}
-            left = [Member(one.name, False, True) for one in members if one.is_lasting and one.name not in others]
+            alone = [one for one in members if one.name not in others]
+            left = [Member(one.name, False, True) for one in alone if one.is_lasting]
+            self._lost_at.update({(group, one.name): now for one in left})
             self._set(NOBODY, group, (*self._groups[group].get(NOBODY, ()), *left))
             self._set(node, group, ())
+            fleeting[group] = tuple(one for one in alone if not one.is_lasting)
+        return {group: members for group, members in fleeting.items() if members}
 
-    def forget(self, name: str) -> None:
-        """A member that was nobody's has ended."""
+    def expire(self, now: float) -> None:
+        """Members that have been nobody's for long are no members: their sessions have ended, or never had the group
+        in what was stored of them.
+        """
         for group, members in self.of(NOBODY).items():
-            self._set(NOBODY, group, tuple(one for one in members if one.name != name))
+            left = tuple(one for one in members if now - self._lost_at[group, one.name] < ORPHANED_S)
+            if len(left) < len(members):
+                self._set(NOBODY, group, left)
+        if self._lost_at:
+            orphans = {(group, one.name) for group, members in self.of(NOBODY).items() for one in members}
+            self._lost_at = {member: at for member, at in self._lost_at.items() if member in orphans}
+
+    def forget(self, name: str, but_of: str = NOBODY) -> None:
+        """A member has ended, wherever it was; unless it is `but_of` a node again."""
+        for group, nodes in list(self._groups.items()):
+            for node, members in list(nodes.items()):
+                if (node == NOBODY or node != but_of) and any(one.name == name for one in members):
+                    self._set(node, group, tuple(one for one in members if one.name != name))
+
+    @property
+    def nodes(self) -> set[str]:
+        """The nodes that have members."""
+        return {node for nodes in self._groups.values() for node in nodes} - {NOBODY}
+
+    @property
+    def members(self) -> int:
+        """How many members all groups have."""
+        return sum(len(members) for nodes in self._groups.values() for members in nodes.values())
 
     def of(self, node: str) -> dict[str, tuple[Member, ...]]:
         """The groups in which a node has members."""

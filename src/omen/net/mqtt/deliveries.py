@@ -129,7 +129,7 @@ class Deliveries:
             session = self.sessions[client_id]
             if stream is not None and (session.positions or session.ahead) and session.has(stream, sequence):
                 continue  # from a window, for a session that came from another node
-            owed = _owed(message, subscriptions)
+            owed = owed_by(message, subscriptions)
             client = self._online.get(client_id)
             if owed.qos:
                 self._deliver_to(session, owed, now, stream, sequence)
@@ -168,7 +168,7 @@ class Deliveries:
         if message.expires_at is not None and message.expires_at <= now:
             return
         for client_id, subscriptions in self._chosen(message, stream, sequence):
-            session, owed = self.sessions[client_id], _owed(message, subscriptions)
+            session, owed = self.sessions[client_id], owed_by(message, subscriptions)
             if sequence < lacking.get(client_id, sequence + 1) or (stream, sequence) in session.ahead:
                 continue
             if owed.qos:
@@ -313,7 +313,8 @@ class Deliveries:
         raise NotImplementedError
 
 
-def _owed(message: ApplicationMessage, subscriptions: list[Subscription]) -> Owed:
+def owed_by(message: ApplicationMessage, subscriptions: list[Subscription]) -> Owed:
+    """What a message is to a client with these subscriptions."""
     qos = min(message.qos, max(one.qos for one in subscriptions))
     retain = message.retain and any(one.retain_as_published for one in subscriptions)
     identifiers = tuple(one.identifier for one in subscriptions if one.identifier is not None)

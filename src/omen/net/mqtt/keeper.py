@@ -22,7 +22,7 @@ from omen.net.inbox import Gap, Message
 from omen.net.mqtt import records
 from omen.net.mqtt.keeping import Recent
 from omen.net.mqtt.other_doors import OtherDoors, new_door
-from omen.net.mqtt.outputs import Claim, Forget, Retained
+from omen.net.mqtt.outputs import Claim, Forget, Retained, TellGroup
 from omen.net.mqtt.session import Stream
 from omen.net.mqtt.stored import (
     HEAD,
@@ -86,6 +86,7 @@ class Keeper:
         self._orphans: dict[str, float] = {}
         self._handed: dict[int, asyncio.Future[None]] = {}
         self._copies: dict[str, tuple[float, bool]] = {}
+        self._has_told_groups = False
         self.unheld = self.unstored = 0
         self._holding: dict[str, list[tuple[Published, Callable[[bool], None]]]] = {}
 
@@ -283,13 +284,20 @@ class Keeper:
         if self.doors.hear(said, now):
             self._tell_groups()
 
+    def tell_group(self, told: TellGroup) -> None:
+        """The members of one shared subscription at this door have changed."""
+        self._has_told_groups = True
+        self._front.tell(records.CLIENTS, records.GroupMembers(self.owner, {told.group: told.members}))
+
     def _tell_groups(self) -> None:
         own = self._door.groups.of(self.owner)
-        if own:
+        if own or self._has_told_groups:  # who missed that the last one went hears it by and by
             self._front.tell(records.CLIENTS, records.GroupMembers(self.owner, own, is_all=True))
 
     async def _adopt_orphans(self, now: float) -> None:
-        self.doors.miss(now)
+        for since, gone in self.doors.miss(now):
+            self._door.choose_again(gone, since, now)
+        self._front.act()
         orphans = [client_id for client_id, owner in self._owners.items() if not self.doors.is_there(owner, now)]
         self._orphans = {client_id: self._orphans.get(client_id, now) for client_id in orphans}
         if not orphans:
@@ -347,7 +355,7 @@ class Keeper:
                 self._front.start(self._catch_up_on_windows(client_id))
             self._front.act()
         elif output.is_clean:
-            self._door.groups.forget(client_id)
+            self._door.groups.forget(client_id, but_of=self.owner)
         if output.is_clean and stored is not None and not self._door.stores(client_id):
             await self.forget(Forget(client_id, tuple(number for number, _ in stored.segments)))
 
@@ -386,7 +394,7 @@ class Keeper:
     async def give(self, said: records.ClientHere) -> None:
         """A client is at another node: what is here of it is stored for that node, or goes."""
         if said.is_clean:
-            self._door.groups.forget(said.client_id)
+            self.doors.end_client(said.client_id, said.node)
         changes = self._door.release(said.client_id, time.time())
         self._front.act()
         if changes is None or said.is_clean:

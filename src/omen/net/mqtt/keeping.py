@@ -9,15 +9,16 @@ windows of the overlay: the session says how far it was in each stream.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from omen.net.groups import Member
 from omen.net.mqtt.codec import LONGEST_EXPIRY
-from omen.net.mqtt.deliveries import Deliveries
+from omen.net.mqtt.deliveries import Deliveries, owed_by
 from omen.net.mqtt.outputs import Carry, Client, DoorLimits, Forget, Publish, Save
-from omen.net.mqtt.session import ApplicationMessage, Owed, Session, Stream, Subscription, Taken
+from omen.net.mqtt.session import AT_LEAST_ONCE, ApplicationMessage, Owed, Session, Stream, Subscription, Taken
 from omen.net.mqtt.stored import (
     Change,
     SessionHead,
@@ -39,6 +40,8 @@ REMOVAL_S = 24 * 3600.0
 """A removed session is remembered for so long, in case a node comes with an old record."""
 CATCH_UP_S = 15.0
 """For so long after a session has come from a crashed node, what comes from windows is looked through for it."""
+CHOSEN_BEFORE_S = 1.0
+"""What came so long before a node was heard of last may not have got through to its clients."""
 RECENT_S, RECENT_BYTES = 25.0, 16 << 20
 """Messages that came last are kept for sessions that come from another node: as long as windows are."""
 
@@ -253,6 +256,31 @@ class Keeping(Deliveries):
         if not is_shared(pattern):
             return True
         return self._choose(pattern, recent.message, recent.stream, recent.sequence) == session.client_id
+
+    def choose_again(self, gone: Mapping[str, tuple[Member, ...]], since: float, now: float) -> None:
+        """Members of shared subscriptions have gone with their node, and their sessions with them: what it may not have
+        given them goes to another member (5.0, section 4.8.2). Not with QoS 2, which none may get twice (MQTT-4.8.2-4).
+        """
+        names = {group: {one.name for one in members} for group, members in gone.items()}
+        for recent in list(self._recent):
+            message = recent.message
+            if recent.at < since - CHOSEN_BEFORE_S or message.qos != AT_LEAST_ONCE:
+                continue
+            for group, member in message.shares:
+                if member in names.get(group, ()):
+                    self._give_again(group, recent, now)
+
+    def _give_again(self, group: str, recent: Recent, now: float) -> None:
+        chosen = self.groups.choose(group, f"{group}|{recent.stream}|{recent.sequence}")
+        session = None if chosen is None else self.sessions.get(chosen)
+        if session is None or group not in session.subscriptions:
+            return
+        owed = owed_by(recent.message, [session.subscriptions[group]])
+        client = self._online.get(session.client_id)
+        if owed.qos:
+            self._owe(session, client, owed, now)
+        elif client is not None:
+            self._give(client, owed, {}, now)
 
     def adopt(self, stored: StoredSession, now: float) -> None:
         """The node of a session has crashed, and its client is nowhere: queue here what comes for it."""

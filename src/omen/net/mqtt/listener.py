@@ -232,8 +232,8 @@ class FrontDoor:
                 self.start(self._give_up(topics))
             case Claim():
                 self.start(self.keeper.claim(output))
-            case TellGroup(group, members):
-                self.start(self.say(records.CLIENTS, records.GroupMembers(self.keeper.owner, {group: members})))
+            case TellGroup():
+                self.keeper.tell_group(output)
             case Save(client_id):
                 self.start(self.keeper.save(client_id))
             case Forget():
@@ -312,7 +312,7 @@ class FrontDoor:
             case records.TopicsBusy() if not is_own:
                 self.publisher.hear_busy(record, now)
             case records.GroupMembers() if not is_own:
-                self.keeper.doors.hear_groups(record)
+                self.keeper.doors.hear_groups(record, now)
             case _:
                 pass
 

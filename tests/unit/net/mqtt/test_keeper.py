@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from omen.net.groups import Member
 from omen.net.mqtt import keeper
 from omen.net.mqtt.keeper import Keeper
-from omen.net.mqtt.records import ClientHere, SessionHanded
+from omen.net.mqtt.outputs import TellGroup
+from omen.net.mqtt.records import ClientHere, DoorHere, GroupMembers, SessionHanded
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.shares import Shares
 from omen.net.mqtt.stored import Change, Published
@@ -71,3 +73,16 @@ def test_a_session_that_goes_on_elsewhere_already_is_not_stored_over(waits: bool
     asyncio.run(Keeper(front).give(ClientHere("me", "n2", 7, wants_session=waits)))  # type: ignore[arg-type]
     assert len(stored) == waits
     assert said == [SessionHanded("n2", 7, "" if waits else "me")]
+
+
+def test_doors_hear_again_and_again_that_a_door_has_no_members_any_more() -> None:
+    """Who missed that the last one went would choose it for ever."""
+    front, told = Front(2), list[object]()
+    front.tell = lambda _, record: told.append(record)  # type: ignore[attr-defined]
+    one = Keeper(front)  # type: ignore[arg-type]
+    one.hear(DoorHere("n2#b"), 1.0)
+    assert told == [], "it never had any"
+    one.tell_group(TellGroup("$share/g/a", (Member("ann"),)))
+    one.tell_group(TellGroup("$share/g/a", ()))
+    one.hear(DoorHere("n4#b"), 1.0)
+    assert told[-1] == GroupMembers(one.owner, {}, is_all=True)

@@ -16,6 +16,7 @@ from mqtt5 import (
 )
 from tests.unit.net.mqtt.doors import Harness, Stored, payloads
 
+from omen.net.groups import Member
 from omen.net.mqtt.keeping import CATCH_UP_S, Recent
 from omen.net.mqtt.session import ApplicationMessage
 
@@ -306,3 +307,20 @@ def test_what_a_session_had_while_it_caught_up_does_not_come_again_where_it_move
         third.door.remember(once(number), STREAM, number, third.now)
     owed = third.come(1, "me")
     assert [payload for payload, *_ in payloads(owed)] == [b"4", b"5", b"8"]
+
+
+def test_what_a_crashed_node_may_not_have_given_to_members_that_went_with_it_goes_to_others() -> None:
+    """With QoS 1 alone, and of the time in which it may have crashed."""
+    here, group = Stored(), "$share/g/a"
+    here.connect(1, "ann")
+    here.subscribe(1, group, qos=2)
+    gone, ours = ((group, "gone"),), ((group, "ann"),)
+    for sequence, (at, qos, shares) in enumerate(((80, 1, gone), (100, 1, gone), (101, 2, gone), (102, 1, ours)), 1):
+        message = ApplicationMessage("a", str(sequence).encode(), qos=qos, shares=shares)
+        here.door.remember(message, ("a", 7, 1), sequence, at)
+        here.door.deliver(message, at, ("a", 7, 1), sequence)
+    here.settle()
+    assert payloads(here.take(1)) == [(b"4", 1, False)]
+    here.door.choose_again({group: (Member("gone"),)}, 99.0, 106.0)
+    here.settle()
+    assert payloads(here.take(1)) == [(b"2", 1, False)]

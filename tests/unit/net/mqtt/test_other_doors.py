@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from omen.net.groups import Member
 from omen.net.mqtt.other_doors import OPEN_LONG_S, SETTLE_AT_MOST_S, SETTLED_S, SILENT_S, OtherDoors, new_door
-from omen.net.mqtt.records import DoorHere
+from omen.net.mqtt.records import DoorHere, GroupMembers
 from omen.net.mqtt.shares import Shares
 from omen.protocol.membership.ring import place_of
 
@@ -66,3 +67,51 @@ def test_a_client_that_comes_to_another_door_is_noted() -> None:
     assert not doors.has_come("me", START)
     doors.note_client("me", START + 1)
     assert doors.has_come("me", START) and not doors.has_come("me", START + 2)
+
+
+GROUP = "$share/g/a"
+ANN = {GROUP: (Member("ann"),)}
+
+
+def with_shares() -> tuple[OtherDoors, Shares]:
+    shares = Shares()
+    return OtherDoors("n0#a", START, shares), shares
+
+
+def test_what_a_door_said_before_it_ended_makes_no_members_when_it_comes_late() -> None:
+    doors, shares = with_shares()
+    doors.hear(DoorHere("n1#b"), START)
+    doors.hear(DoorHere("n1#c"), START)  # its node was killed, and has begun anew
+    doors.hear_groups(GroupMembers("n1#b", ANN), START)
+    assert len(shares) == 0
+    doors.hear(DoorHere("n1#c", is_closing=True), START)
+    doors.hear_groups(GroupMembers("n1#c", ANN), START)
+    assert len(shares) == 0
+
+
+def test_members_of_a_door_that_never_says_it_is_there_do_not_stay() -> None:
+    doors, shares = with_shares()
+    doors.hear_groups(GroupMembers("n1#b", ANN), START)  # from a window, when its node had crashed
+    doors.miss(START + SILENT_S - 1)
+    assert len(shares) == 1
+    doors.miss(START + SILENT_S)
+    assert len(shares) == 0
+
+
+def test_who_goes_with_a_door_that_falls_silent_or_begins_anew_is_told_once() -> None:
+    doors, _ = with_shares()
+    doors.hear(DoorHere("n1#b"), START)
+    doors.hear_groups(GroupMembers("n1#b", ANN), START + 1)
+    assert doors.miss(START + SILENT_S) == [(START, ANN)] and doors.miss(START + SILENT_S) == []
+    doors.hear(DoorHere("n2#b"), START)
+    doors.hear_groups(GroupMembers("n2#b", ANN), START + 1)
+    doors.hear(DoorHere("n2#c"), START + 2)
+    assert doors.miss(START + 3) == [(START, ANN)]
+
+
+def test_a_client_that_begins_anew_at_another_door_is_no_member_elsewhere() -> None:
+    doors, shares = with_shares()
+    for door in ("n1#b", "n2#b"):
+        doors.hear_groups(GroupMembers(door, ANN), START)
+    doors.end_client("ann", "n2")
+    assert shares.nodes == {"n2#b"}
