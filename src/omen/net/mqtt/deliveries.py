@@ -49,17 +49,19 @@ class Deliveries:
         out, self._out = self._out, []
         return out
 
-    def _send(self, client: Client, packet: Any) -> None:
+    def _send(self, client: Client, packet: Any) -> bool:
+        """False: it is too large for its client, which is done with it."""
         data = encode(packet, client.version)
         if not data:
-            return
+            return True
         if client.packet_bytes is not None and len(data) > client.packet_bytes:
             self.dropped += 1  # MQTT-3.1.2-25: as if it had been sent
             if isinstance(packet, PublishPacket) and packet.packet_id is not None and client.session is not None:
                 client.session.on_puback(packet.packet_id)
                 client.session.on_pubrec(packet.packet_id, is_refused=True)
-            return
+            return False
         self._out.append(Write(client.number, data))
+        return True
 
     def _subscribe(self, session: Session, subscription: Subscription) -> Change:
         pattern = subscription.pattern
@@ -265,9 +267,9 @@ class Deliveries:
         if client.session is None or client.is_slow or not client.is_accepted:
             return
         for packet in client.session.take(client.receive_max, now):
-            self.sent += 1
-            if int(packet.qos) == EXACTLY_ONCE:
-                self._send_saved(client, packet)
+            self.sent += isinstance(packet, PublishPacket)
+            if isinstance(packet, PublishPacket) and int(packet.qos) == EXACTLY_ONCE:
+                self._send_saved(client, packet, now)
             else:
                 self._send(client, packet)
 
@@ -306,7 +308,7 @@ class Deliveries:
     def _note(self, session: Session) -> None:
         raise NotImplementedError
 
-    def _send_saved(self, client: Client, packet: Any) -> None:
+    def _send_saved(self, client: Client, packet: Any, now: float) -> None:
         raise NotImplementedError
 
     def _disconnect(self, client: Client, reason: DisconnectReasonCode, now: float, with_will: bool = True) -> None:

@@ -64,7 +64,7 @@ class Door(Publishing):
             PubCompPacket: self._on_pubcomp,
             SubscribePacket: self._on_subscribe,
             UnsubscribePacket: self._on_unsubscribe,
-            PingReqPacket: lambda client, packet, now: self._send(client, PingRespPacket()),
+            PingReqPacket: self._on_ping,
             DisconnectPacket: self._on_disconnect,
         }
 
@@ -160,6 +160,8 @@ class Door(Publishing):
             if now >= due:
                 del self._wills[client_id]
                 self._publish_will(will)
+                if client_id in self.sessions:
+                    self._note(self.sessions[client_id])
         for session in list(self.sessions.values()):
             if session.ends_at is not None and session.ends_at <= now:
                 self._end_session(session)
@@ -230,13 +232,7 @@ class Door(Publishing):
         """Take the session up or begin one; end the connection that had it (MQTT-3.1.4-3)."""
         packet = client.connect
         assert packet is not None
-        former = self._online.pop(client.id, None)
-        if former is not None:
-            former_will, former.will = former.will, None
-            self._disconnect(former, DisconnectReasonCode.SESSION_TAKEN_OVER, now, with_will=False)
-            if former_will is not None:
-                self._publish_will(former_will)
-        self._wills.pop(client.id, None)
+        self._replace(client.id, packet.clean_start, now)
         session = self.sessions.get(client.id)
         if session is not None and packet.clean_start:
             self._end_session(session)
@@ -263,14 +259,26 @@ class Door(Publishing):
             self._persist(session)
             self._welcome(client, session, hello, now)
 
+    def _replace(self, client_id: str, is_clean: bool, now: float) -> None:
+        """End the connection that a client had. Its will is published, unless it has a delay and the session goes on:
+        then the new connection takes it back (MQTT-3.1.3-9).
+        """
+        former, session = self._online.pop(client_id, None), self.sessions.get(client_id)
+        if former is not None:
+            self._disconnect(former, DisconnectReasonCode.SESSION_TAKEN_OVER, now, with_will=False)
+            if former.will is not None and session is not None:
+                self._wills[client_id] = (now + min(former.will_delay, session.expiry), former.will)
+        due, will = self._wills.pop(client_id, (0.0, None))
+        if will is not None and (is_clean or due <= now):
+            self._publish_will(will)
+
     def _welcome(self, client: Client, session: Session, hello: ConnAckPacket, now: float) -> None:
         """Say CONNACK, once what it promises is stored: a will. Then comes what the session owes."""
         if self.clients.get(client.number) is not client:
             return
         client.is_accepted = True
         self._send(client, hello)
-        for resent in session.resend(now):
-            self._send(client, resent)
+        session.resume()
         self._flush(client, now)
         waiting, client.waiting = client.waiting, []
         for later in waiting:
@@ -289,11 +297,11 @@ class Door(Publishing):
 
     # Sessions
 
-    def release(self, client_id: str, now: float) -> list[StoredChange] | None:
-        """The client is at another node now: it ends here. What is to be stored, so that its session goes on there."""
-        client = self._online.get(client_id)
-        if client is not None:
-            self._disconnect(client, DisconnectReasonCode.SESSION_TAKEN_OVER, now, with_will=False)
+    def release(self, client_id: str, now: float, is_clean: bool = False) -> list[StoredChange] | None:
+        """The client is at another node now: it ends here. What is to be stored, so that its session goes on there;
+        `is_clean`: it does not go on.
+        """
+        self._replace(client_id, is_clean, now)
         session = self.sessions.get(client_id)
         if session is None:
             return None
@@ -322,7 +330,7 @@ class Door(Publishing):
         known = client.session.on_pubrec(packet.packet_id, is_refused)
         if not is_refused:
             code = PubRelReasonCode.SUCCESS if known else PubRelReasonCode.PACKET_ID_NOT_FOUND
-            self._send_saved(client, PubRelPacket(packet.packet_id, reason_code=code))
+            self._send_saved(client, PubRelPacket(packet.packet_id, reason_code=code), now)
         self._flush(client, now)
 
     def _on_pubcomp(self, client: Client, packet: PubCompPacket, now: float) -> None:
@@ -400,9 +408,12 @@ class Door(Publishing):
             else UnsubAckReasonCode.NO_SUBSCRIPTION_EXISTED
             for pattern in packet.patterns
         ]
-        self._send_saved(client, UnsubAckPacket(packet.packet_id, codes))
+        self._send_saved(client, UnsubAckPacket(packet.packet_id, codes), now)
 
-    # DISCONNECT
+    # PINGREQ and DISCONNECT
+
+    def _on_ping(self, client: Client, packet: PingReqPacket, now: float) -> None:
+        self._send(client, PingRespPacket())
 
     def _on_disconnect(self, client: Client, packet: DisconnectPacket, now: float) -> None:
         assert client.session is not None

@@ -395,7 +395,7 @@ class Keeper:
         """A client is at another node: what is here of it is stored for that node, or goes."""
         if said.is_clean:
             self.doors.end_client(said.client_id, said.node)
-        changes = self._door.release(said.client_id, time.time())
+        changes = self._door.release(said.client_id, time.time(), said.is_clean)
         self._front.act()
         if changes is None or said.is_clean:
             return

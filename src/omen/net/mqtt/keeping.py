@@ -128,7 +128,8 @@ class Keeping(Deliveries):
             then()
 
     def _changes(self, session: Session, now: float, is_released: bool = False) -> list[Change]:
-        client = self._online.get(session.client_id)
+        client = None if is_released else self._online.get(session.client_id)
+        will_at, will = self._wills.get(session.client_id, (0.0, None))
         life = min(session.expiry, self.limits.session_expiry_s) + KEPT_LONGER_S
         session.saved_at = now
         owed = session.owed()
@@ -148,7 +149,7 @@ class Keeping(Deliveries):
         head = SessionHead(
             session.client_id,
             "" if is_released else self.owner,
-            client is not None and not is_released,
+            client is not None,
             session.expiry,
             session.ends_at,
             tuple(session.subscriptions.values()),
@@ -157,7 +158,7 @@ class Keeping(Deliveries):
             first,
             tuple(number for number in written if number >= first and number not in open_numbers),
             session.told_positions(now),
-            client.will if client is not None and not is_released else None,
+            client.will if client is not None else will,
             client.will_delay if client is not None else 0,
             tuple((number, taken.mark) for number, taken in session.received.items() if not taken.is_published),
             tuple(mark for mark in seen if not is_plain_mark(mark)),
@@ -166,6 +167,7 @@ class Keeping(Deliveries):
             tuple((number, taken.shares) for number, taken in session.received.items() if taken.shares),
             tuple((number, one.mark, one.at) for number, one in session.received.items()),
             pack_marks(mark for mark in seen if is_plain_mark(mark)),
+            0.0 if client is not None else will_at,
         )
         return [write_head(head, life), *changes]
 
@@ -175,15 +177,15 @@ class Keeping(Deliveries):
             self._out.append(Forget(session.client_id, tuple(session.written)))
         self._dirty.discard(session.client_id)
 
-    def _send_saved(self, client: Client, packet: Any) -> None:
+    def _send_saved(self, client: Client, packet: Any, now: float) -> None:
         """Send a packet once the session is stored as it is now."""
         session, number = client.session, client.number
         assert session is not None
 
         def send() -> None:
             there = self.clients.get(number)
-            if there is not None and there.session is session:
-                self._send(there, packet)
+            if there is not None and there.session is session and not self._send(there, packet):
+                self._flush(there, now)  # nothing will come back for it
 
         self._persist(session, send)
 
@@ -294,6 +296,8 @@ class Keeping(Deliveries):
                 self._wills[head.client_id] = (now + delay, head.will)
             else:
                 self._publish_will(head.will)
+        elif head.will_at and head.will is not None:
+            self._wills[head.client_id] = (head.will_at, head.will)
         if not head.expiry:
             self._end_session(session)
             return

@@ -120,7 +120,7 @@ class Publishing(Keeping):
         elif packet.qos == AT_LEAST_ONCE:
             self._send(client, PubAckPacket(number, reason_code=reason))
         else:
-            self._send_saved(client, PubRecPacket(number, reason_code=PubRecReasonCode(int(reason))))
+            self._send_saved(client, PubRecPacket(number, reason_code=PubRecReasonCode(int(reason))), now)
 
     def _expect_ack(self, client: Client, packet: PublishPacket) -> int:
         number, is_twice_checked, session = packet.packet_id or 0, packet.qos == EXACTLY_ONCE, client.session
@@ -146,7 +146,7 @@ class Publishing(Keeping):
             if not is_held:
                 self._refuse(there, packet, reason, now)
             elif is_twice_checked:
-                self._send_saved(there, PubRecPacket(number))
+                self._send_saved(there, PubRecPacket(number), now)
             else:
                 self._send(there, PubAckPacket(number))
 
@@ -178,4 +178,4 @@ class Publishing(Keeping):
         assert client.session is not None
         known = client.session.received.pop(packet.packet_id, None) is not None
         code = PubCompReasonCode.SUCCESS if known else PubCompReasonCode.PACKET_ID_NOT_FOUND
-        self._send_saved(client, PubCompPacket(packet.packet_id, reason_code=code))
+        self._send_saved(client, PubCompPacket(packet.packet_id, reason_code=code), now)

@@ -139,6 +139,7 @@ class Session:
         self._queue: deque[tuple[int, Owed]] = deque()
         self._bytes = 0
         self._inflight: dict[int, tuple[int, Owed | None]] = {}  # None: received by the client, to be released
+        self._again: deque[int] = deque()  # in flight before this connection, and not sent on it yet
         self._next_id = 0
         self.next_number = 1
         self.positions: dict[Stream, tuple[int, float]] = {}
@@ -176,9 +177,14 @@ class Session:
         self._bytes += size
         return True
 
-    def take(self, receive_max: int, now: float) -> Iterator[PublishPacket]:
-        """What may be sent now: as much as the client can have in flight."""
+    def take(self, receive_max: int, now: float) -> Iterator[PublishPacket | PubRelPacket]:
+        """What may be sent now: as much as the client can have in flight, what was sent before first."""
         most = min(receive_max, self._limits.inflight)
+        while self._again and len(self._inflight) - len(self._again) < most:
+            packet_id = self._again.popleft()
+            if packet_id in self._inflight:
+                owed = self._inflight[packet_id][1]
+                yield PubRelPacket(packet_id) if owed is None else owed.packet(now, packet_id, duplicate=True)
         while self._queue and len(self._inflight) < most:
             number, owed = self._queue.popleft()
             self._bytes -= owed.message.size
@@ -194,10 +200,9 @@ class Session:
             if self._next_id not in self._inflight:
                 return self._next_id
 
-    def resend(self, now: float) -> Iterator[PublishPacket | PubRelPacket]:
-        """On a new connection: all that was in flight, in its order (MQTT-4.4.0-1)."""
-        for packet_id, (_, owed) in self._inflight.items():
-            yield PubRelPacket(packet_id) if owed is None else owed.packet(now, packet_id, duplicate=True)
+    def resume(self) -> None:
+        """On a new connection all that was in flight is sent again, in its order (MQTT-4.4.0-1)."""
+        self._again = deque(self._inflight)
 
     def on_puback(self, packet_id: int) -> bool:
         """A message with QoS 1 is done. False: there is none of that number."""

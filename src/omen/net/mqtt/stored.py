@@ -26,7 +26,8 @@ class SessionHead(msgspec.Struct, frozen=True):
     are done, and those in `done`. `positions`: up to which sequence of a stream the session has everything. `pending`:
     messages with QoS 2 that its node took, and may have published, by their marks; `pending_shares`: to whom of shared
     subscriptions; `published`: the marks of all these, and when; `seen` and `marks`: marks that came lately;
-    `saved_at`: when this was written, in seconds since 1970; `ahead`: runs of messages beyond its positions.
+    `saved_at`: when this was written, in seconds since 1970; `ahead`: runs of messages beyond its positions. `will_at`:
+    when the will of a client that is gone is published, 0 where it is not.
     """
 
     client_id: str
@@ -49,6 +50,7 @@ class SessionHead(msgspec.Struct, frozen=True):
     pending_shares: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
     published: tuple[tuple[int, str, float], ...] = ()
     marks: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    will_at: float = 0.0
 
 
 class StoredSession(msgspec.Struct, frozen=True):

@@ -127,7 +127,7 @@ class Stored(Harness):
             case Save(client_id):
                 self.waiting.append(client_id)
                 if not self.holds:
-                    self.store()
+                    self._store_all()
             case Forget(client_id, segments):
                 for key in (head_key(client_id), *(segment_key(client_id, number) for number in segments)):
                     self.records.pop(key, None)
@@ -135,12 +135,15 @@ class Stored(Harness):
                 super()._do(output)
 
     def store(self) -> None:
+        self._store_all()
+        self.settle()
+
+    def _store_all(self) -> None:
         for client_id in self.waiting:
             while (changes := self.door.begin_save(client_id, self.now)) is not None:
                 self.write(changes)
                 self.door.saved(client_id)
         self.waiting.clear()
-        self.settle()
 
     def write(self, changes: list[Change]) -> None:
         self.records.update({one.key: one.value for one in changes})

@@ -13,7 +13,7 @@ from mqtt5 import (
     UnsubAckPacket,
     UnsubscribePacket,
 )
-from tests.unit.net.mqtt.doors import Harness, payloads
+from tests.unit.net.mqtt.doors import Harness, Stored, payloads
 
 from omen.net.mqtt.outputs import (
     DoorLimits,
@@ -213,3 +213,44 @@ def test_for_a_client_that_does_not_read_nobody_waits_and_it_is_disconnected_whe
     for _ in range(10):
         world.publish(9, "a", qos=1)
     assert 1 in world.closed
+
+
+def test_what_was_in_flight_is_sent_again_as_far_as_the_client_can_have_it() -> None:
+    """MQTT-3.3.4-9 holds on a new connection too."""
+    world = Harness()
+    world.connect(1, "me", session_expiry_interval=60)
+    world.subscribe(1, "a", qos=1)
+    world.connect(9)
+    for payload in (b"1", b"2", b"3"):
+        world.publish(9, "a", payload, qos=1)
+    world.door.lost(1, world.now)
+    world.door.open(2, world.now)
+    world.send(2, ConnectPacket("me", clean_start=False, session_expiry_interval=60, receive_max=1))
+    for payload in (b"1", b"2", b"3"):
+        (sent,) = [packet for packet in world.take(2) if isinstance(packet, PublishPacket)]
+        assert sent.payload == payload and sent.duplicate
+        world.send(2, PubAckPacket(sent.packet_id))
+    assert world.take(2) == []
+
+
+def test_what_was_in_flight_and_is_too_large_for_the_new_connection_is_left_out() -> None:
+    world = Harness()
+    world.connect(1, "me", session_expiry_interval=60)
+    world.subscribe(1, "a", qos=1)
+    world.connect(9)
+    for payload in (b"x" * 500, b"y" * 500, b"small"):
+        world.publish(9, "a", payload, qos=1)
+    world.door.lost(1, world.now)
+    world.door.open(2, world.now)
+    world.send(2, ConnectPacket("me", clean_start=False, session_expiry_interval=60, max_packet_size=100))
+    assert payloads(world.take(2)) == [(b"small", 1, False)]
+
+
+def test_a_message_with_qos_2_that_is_too_large_does_not_hold_up_the_next() -> None:
+    world = Stored()
+    world.connect(1, "me", session_expiry_interval=60, receive_max=1, max_packet_size=100)
+    world.subscribe(1, "a", qos=2)
+    for payload in (b"x" * 500, b"small"):
+        world.door.deliver(ApplicationMessage("a", payload, qos=2), world.now)
+    world.settle()
+    assert payloads(world.take(1)) == [(b"small", 2, False)]

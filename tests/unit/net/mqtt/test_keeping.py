@@ -43,7 +43,7 @@ def test_a_will_with_a_delay_waits_and_a_client_that_comes_back_takes_it_back() 
         world.door.lost(1, world.now)
         world.settle()
         if back:
-            world.connect(2, "me", session_expiry_interval=60)
+            world.connect(2, "me", clean_start=False, session_expiry_interval=60)
             world.send(2, DisconnectPacket())
         world.now += 11
         world.door.tick(world.now)
