@@ -82,6 +82,9 @@ class Case:
         near = self.draw.sample(sorted(nodes.parts), min(self.draw.choice([1, 1, 1, 2, 3]), len(nodes.parts)))
         if self.draw.random() < 0.3:
             near = [max(nodes.parts)]  # a newcomer too, as a rule
+        if self.draw.random() < 0.15:
+            self._join_alone(new, near[0])
+            return
         nodes.waiting.add(new)
         nodes.add(new)
         self.linked[new] = None
@@ -91,6 +94,14 @@ class Case:
         self.at(self.draw.choice([0, 5, 50, 300, 1500]), lambda: self._is_joined(new))
         if self.draw.random() < 0.5:  # the moment that matters
             self.at(self.draw.choice([0, 5, 10, 50, 400]), self._burst)
+
+    def _join_alone(self, new: NodeId, near: NodeId) -> None:
+        """Taken in without a link, as one of two newcomers whose joins were handled at the same time."""
+        self.nodes.add(new)
+        self.linked[new] = self.nodes.now
+        self.at(self.draw.choice([0, 50, 1000, 3000, 11_000, 15_000]), lambda: self._link(near, new))
+        for _ in range(self.draw.randint(0, 2)):
+            self.at(self.draw.choice([0, 5, 400, 2000, 9000]), self._burst)
 
     def _is_joined(self, node: NodeId) -> None:
         if node in self.nodes.parts:
@@ -193,6 +204,7 @@ class Case:
             ]
             if silent:
                 found.append(f"node {node} was neither given nor told {len(silent)} of {stream}, from {silent[0]} on")
+        found += [line for line in nodes.false_held if line.startswith(f"node {node} ")]
         if nodes.parts[node].status(nodes.now).waiting:
             found.append(f"node {node} still waits")
         return found

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import assert_never
 
 from omen.errors import InvalidInput
+from omen.net import flow
 from omen.net.descriptors import make_room
 from omen.net.driver import ForApplication
 from omen.net.engine import load_engine, load_soon
@@ -57,7 +58,7 @@ class Broker(ClusterMember, FormerNames):
         self.publish_waits = Histogram(WAIT_BOUNDS_S)
         self.health = HealthWatch(self)
         self._overflows = 0
-        self._held: dict[int, int] = {}
+        self._held = flow.Acknowledgements()
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
         self._servers: list[PageServer | Acceptor] = []
@@ -205,17 +206,12 @@ class Broker(ClusterMember, FormerNames):
                 if topic in self.subscribed_keys and self.names[topic] != self._requests.topic:
                     gap = Gap(self.names[topic], self._label(publisher), incarnation, first, last, WINDOW, publisher)
                     self.inbox.put_gap(gap)
+                    told = {"first": first, "last": last, "reason": gap.reason}
                     self.log.warning(
-                        "gap_told",
-                        topic=gap.topic,
-                        publisher=gap.publisher,
-                        incarnation=incarnation,
-                        first=first,
-                        last=last,
-                        reason=gap.reason,
+                        "gap_told", topic=gap.topic, publisher=gap.publisher, incarnation=incarnation, **told
                     )
-            case events.Held(topic, sequence):
-                self._held[topic] = sequence
+            case events.Held():
+                self._held.hear(output)
                 self._news.set()
             case events.Stored() | events.Fetched() | events.RecordKept() | events.RecordDropped():
                 self.records.hear(output)
@@ -353,20 +349,23 @@ class Broker(ClusterMember, FormerNames):
         return await wait_until_held(self._running(), timeout_s)
 
     async def wait_held(self, topic: str, sequence: int, timeout: float | None = None) -> bool:
-        """Wait until the neighbours on this topic have all up to `sequence`; whether they did within `timeout`."""
-        key = self._key(topic)
+        """Wait until the neighbours on this topic have all up to `sequence`; whether they have it within `timeout`."""
         try:
             async with asyncio.timeout(timeout):
-                while self._held.get(key, 0) < sequence:
+                while self.held(topic) < sequence:
                     self._running()
                     await self.wait_for_news(POLL_S)
         except TimeoutError:
             return False
-        return True
+        return not self.lacks(topic, sequence)
 
     def held(self, topic: str) -> int:
-        """Up to which sequence the neighbours on a topic hold what this node published on it."""
-        return self._held.get(self._key(topic), 0)
+        """Up to which sequence the neighbours on a topic hold what this node published on it, but what they `lack`."""
+        return self._held.upto(self._key(topic))
+
+    def lacks(self, topic: str, sequence: int) -> bool:
+        """Whether some neighbour on a topic never had this publication of this node, and can no longer have it."""
+        return self._held.lacks(self._key(topic), sequence)
 
     def wants(self, topic: str) -> bool:
         """Whether this node has subscribed to a topic."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from omen.errors import InvalidInput
+from omen.protocol.events import Held
 from omen.protocol.messages.publications import FIELDS_BYTES_AT_MOST, Fields, write_fields
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 POLL_S = 0.005
 STALLED_S = 2.0
 """A stream that waits for a hole for longer is stalled."""
+LACKING_AT_MOST = 256
+"""Ranges of a topic that neighbours lack, so many are remembered."""
 
 
 class Stalled(msgspec.Struct, frozen=True):
@@ -79,9 +82,33 @@ async def wait_until_held(driver: Driver, timeout_s: float) -> int:
     """Until neighbours hold all that was accepted; how many publications they do not when the time is over."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
+    lost = driver.core.not_held() if driver.core is not None else 0
     while driver.core is not None and not driver.core.stopped:
         left = driver.core.unheld()
         if not left or loop.time() >= deadline:
-            return left
+            return left + driver.core.not_held() - lost
         await asyncio.sleep(POLL_S)
     return 0
+
+
+class Acknowledgements:
+    """How far neighbours hold what this node publishes, by topic, and what they never had."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, int] = {}
+        self._lacking: dict[int, list[range]] = {}
+
+    def hear(self, held: Held) -> None:
+        before = self.upto(held.topic)
+        self._held[held.topic] = held.sequence
+        if held.passed > before:
+            ranges = self._lacking.setdefault(held.topic, [])
+            ranges.append(range(before + 1, held.passed + 1))
+            del ranges[:-LACKING_AT_MOST]
+
+    def upto(self, topic: int) -> int:
+        return self._held.get(topic, 0)
+
+    def lacks(self, topic: int, sequence: int) -> bool:
+        """Whether some neighbour never had this publication, and can no longer have it."""
+        return any(sequence in each for each in self._lacking.get(topic, ()))

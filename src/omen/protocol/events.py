@@ -397,10 +397,14 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
-    """To the publishing application: every neighbour on the topic's tree, at least one, has all up to `sequence`."""
+    """To the publishing application: every neighbour on the topic's tree, at least one, has all up to `sequence`.
+
+    `passed`: of what was not held before, some up to there never came to some neighbour, and can no longer be had.
+    """
 
     topic: Topic
     sequence: int
+    passed: int = 0
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):

@@ -212,6 +212,10 @@ class ShownNode:
         """How many bytes may be published on a topic now without anybody falling behind."""
         return self._dissemination.room(topic, now)
 
+    def not_held(self) -> int:
+        """Publications of this node that some neighbour never had, and that can no longer be had."""
+        return self._dissemination.not_held
+
     def unheld(self) -> int:
         """Publications of this node that not every neighbour on their tree has."""
         reports = self._parts.loss_reports.open.values()

@@ -110,6 +110,7 @@ class DisseminationStatus(msgspec.Struct, frozen=True):
     """Publications kept and given up. `missing`: streams that lack something known of.
 
     `cuts`: how often bytes cut a window below the time a repair takes; `late`: publications that came after their gap.
+    `not_held`: publications of this node's own that some neighbour never had, and that can no longer be had.
     `waiting`: streams subscribed to that wait for a hole, `lacking` so many publications together, `waits` so long in
     microseconds at most. `evictions`: how often a publisher made way for another. `refused`: publications with an
     impossible sequence.
@@ -125,6 +126,7 @@ class DisseminationStatus(msgspec.Struct, frozen=True):
     refused: int
     cuts: int
     late: int
+    not_held: int
     waiting: int
     lacking: int
     waits: int

@@ -180,7 +180,11 @@ class Publisher:
                 if waiting[0][0] > held and not self._is_awaited(topic):
                     held = waiting[-1][0]
                 while waiting and waiting[0][0] <= held:
-                    self._on_held(waiting.popleft()[1], now)
+                    sequence, token = waiting.popleft()
+                    if token not in self._to_hold and self._broker.lacks(topic, sequence):
+                        self._door.refused(token, PubAckReasonCode.UNSPECIFIED_ERROR, now)
+                    else:
+                        self._on_held(token, now)
                 if not waiting:
                     del self._unheld[topic]
             self._front.act()

@@ -120,6 +120,7 @@ def _write_publications(page: Page, broker: Broker, status: NodeStatus) -> None:
     page.gauge("omen_stream_wait_seconds", "How long the oldest hole has been there.", spread.waits / 1e6)
     page.counter("omen_windows_cut_total", "Windows that bytes cut below the time a repair takes.", spread.cuts)
     page.counter("omen_late_publications_total", "Publications that came after their gap, and dropped.", spread.late)
+    page.counter("omen_unheld_publications_total", "Publications that some neighbour never had.", spread.not_held)
     page.gauge("omen_records", "Stored records kept for the cluster.", status.storage.records)
     page.gauge("omen_record_bytes", "What stored records take.", status.storage.bytes)
     page.counter("omen_records_refused_total", "Stored records there was no room for.", status.storage.refused)

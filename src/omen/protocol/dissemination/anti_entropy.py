@@ -64,8 +64,7 @@ class AntiEntropy:
         for carried in topics:
             told = [stream for stream in carried.streams.values() if stream.is_settled]
             if told:
-                ages = carried.by_age(now)
-                named = tuple(stream.mark_for(peer.id, now, ages.get(stream, ())) for stream in told)
+                named = tuple(stream.mark_for(peer.id, now, stream.by_age(now)) for stream in told)
                 marks.append((carried.topic, named))
             for stream in told:
                 stream.told[peer.id] = stream.last
@@ -98,6 +97,7 @@ class AntiEntropy:
             if stream.carried.streams.get(stream.key) is not stream:
                 stream.is_dirty = False
                 continue
+            stream.note_pace(now)
             goes_on = stream.told_last != stream.last
             pause = retell if goes_on else min(retell << max(stream.rounds - 1, 0), longest)
             if not stream.is_settled or now - stream.told_at < pause:
@@ -244,7 +244,7 @@ class AntiEntropy:
         is_known = self._windows.forgotten_at(key) or key in carried.evicted
         if is_known or (carried.linked_at is not None and carried.linked_at < heard):
             return False
-        self._windows.past.note(key, top, mark.opened, heard)
+        self._windows.past.note(key, top, mark.opened, heard, top)
         return True
 
     def is_settling(self, carried: TopicWindow, now: Time) -> bool:
@@ -270,7 +270,7 @@ class AntiEntropy:
         elif carried.linked_at is not None and top == mark.last and now - mark.idle * 1000 < carried.linked_at - EARLY:
             start = top + 1  # it was over before this node was linked
         elif not fresh and not settling:
-            start = mark.opened
+            start = self._missed_from(carried, mark, since, now)
         elif carried.replays or carried.is_compared:
             start = min(mark.first, self._owed_from(carried, mark, since, now))
         else:
@@ -288,26 +288,46 @@ class AntiEntropy:
         if is_edge:
             stream.silent_until = max(stream.silent_until, start - 1)
             stream.judge()
+        if not forgotten:
             self._retransmission.note_backfill(stream, mark.first)
         self._windows.touch(stream)
         self._windows.settle(stream, now)
         return stream
 
+    def _missed_from(self, carried: TopicWindow, mark: StreamMark, since: Time, now: Time) -> int:
+        """From where on a node that has been there for a while misses a stream that it has never heard of.
+
+        All of the run, unless that began before this node was there: then what was published since. Where it is not
+        known when that was, all that is kept; after more than `window_age` all there was, for silence is worse.
+        """
+        linked_at = carried.linked_at
+        if since == NEVER or linked_at is None or since >= linked_at or now - linked_at > self._settings.window_age:
+            return mark.opened
+        came = self._came_from(mark, now - linked_at)
+        owed = min(self._owed_from(carried, mark, since, now), mark.first) if came is None else came
+        return min(max(mark.last, 0) + 1, owed)
+
     @staticmethod
-    def _owed_from(carried: TopicWindow, mark: StreamMark, since: Time, now: Time) -> int:
+    def _came_from(mark: StreamMark, there: Time) -> int | None:
+        """From where on a stream came to the neighbour in the time a node has been there; None: it does not say."""
+        for age, number in zip(AGES, mark.by_age, strict=False):
+            if there + CLOSE <= age:
+                return number or FAR
+        return None
+
+    def _owed_from(self, carried: TopicWindow, mark: StreamMark, since: Time, now: Time) -> int:
         """From where on a stream was published after this node was linked, or just before.
 
-        What came to the neighbour since then, where it says so and keeps more than that. Otherwise as if it had gone on
-        evenly until it was heard last: where windows are shorter, some is kept by no neighbour any more, and told.
+        What came to the neighbour since then, where it says so. Otherwise as if it had gone on evenly until it was
+        heard last: where windows are shorter, some is kept by no neighbour any more, and told.
         """
         if carried.linked_at is None:
             return FAR
-        there = now - carried.linked_at + CLOSE
-        came = next((number for age, number in zip(AGES, mark.by_age, strict=False) if there <= age), -1)
-        if came == 0 or came > mark.first:
-            return came or FAR
+        came = self._came_from(mark, now - carried.linked_at)
+        if came is not None:
+            return came
         if since == NEVER:
-            return came if came > 0 else FAR
+            return FAR
         idle = mark.idle * 1000
         lasted, linked = max(1, now - since - idle), now - carried.linked_at - idle
         top = max(mark.top, mark.last)
@@ -316,8 +336,7 @@ class AntiEntropy:
             owed = min(linked + before, lasted)
             return top - (top - mark.opened) * owed // lasted if owed > 0 else FAR
 
-        evenly = min(published_from(CLOSE), max(published_from(EARLY), mark.first))
-        return min(evenly, came) if came > 0 else evenly
+        return min(published_from(CLOSE), max(published_from(EARLY), mark.first))
 
     def note_held(self, stream: Stream) -> None:
         """Tell the publisher's application how far those who pass its publications on are."""
@@ -326,21 +345,24 @@ class AntiEntropy:
         held = min((self._held_by(stream, peer) for peer in peers), default=0)
         if held <= stream.held:
             return
-        self._windows.note_acknowledged(stream, held)
-        held = 0
+        passed = max(stream.known[peer].passed for peer in peers)
+        self._windows.note_acknowledged(stream, held, min(passed, held))
+        held = passed = 0
         for own in sorted((own for own in carried.streams.values() if own.is_own), key=lambda own: own.incarnation):
-            held = max(held, own.held)
+            held, passed = max(held, own.held), max(passed, own.passed)
             if own.held < own.last:
                 break
         if held > carried.held:
             carried.held = held
-            self._out.put(Held(carried.topic, held))
+            self._out.put(Held(carried.topic, held, passed))
 
     @staticmethod
     def _held_by(stream: Stream, peer: NodeId) -> int:
-        """What a neighbour still fetches of the time before it began, it does not hold."""
+        """Nothing more where it may lack something that is still kept here: it may yet fetch that.
+
+        A neighbour of version 0.1 does not say what it passed over.
+        """
         known = stream.known.get(peer)
         if known is None:
             return 0
-        is_fetching = known.awaits and known.first > max(stream.held + 1, stream.first)
-        return stream.held if is_fetching else known.last
+        return stream.held if known.passed >= max(stream.held + 1, stream.first) else known.last

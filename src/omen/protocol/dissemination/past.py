@@ -17,21 +17,26 @@ FORMER_AT_MOST = 1 << 16
 
 
 class Former:
-    """How far one stream was. `opened`: where its last run began; `heard`: when something of it came last."""
+    """How far one stream was. `opened`: where its last run began; `heard`: when something of it came last.
 
-    __slots__ = ("heard", "key", "last", "opened")
+    `passed`: the highest sequence that may never have come.
+    """
 
-    def __init__(self, key: StreamKey, last: int, opened: int, heard: Time) -> None:
+    __slots__ = ("heard", "key", "last", "opened", "passed")
+
+    def __init__(self, key: StreamKey, last: int, opened: int, heard: Time, passed: int) -> None:
         self.key = key
         self.last = last
         self.opened = opened
         self.heard = heard
+        self.passed = passed
 
     def mark(self, yours: int, now: Time) -> StreamMark:
         """Nothing of it is kept, and nothing awaited."""
         _, publisher, incarnation = read_key(self.key)
         idle = max(0, now - self.heard) // 1000
-        return StreamMark(publisher, incarnation, self.opened, self.last + 1, self.last, yours, idle, self.last)
+        last = self.last
+        return StreamMark(publisher, incarnation, self.opened, last + 1, last, yours, idle, last, passed=self.passed)
 
 
 class Past:
@@ -44,9 +49,9 @@ class Past:
     def get(self, key: StreamKey) -> Former | None:
         return self._streams.get(key)
 
-    def note(self, key: StreamKey, last: int, opened: int, heard: Time) -> None:
+    def note(self, key: StreamKey, last: int, opened: int, heard: Time, passed: int) -> None:
         self.forget(key)
-        former = Former(key, last, opened, heard)
+        former = Former(key, last, opened, heard, passed)
         self._streams[key] = former
         self._topics.setdefault(read_key(key)[0], {})[key] = former
         if len(self._streams) > FORMER_AT_MOST:
@@ -55,7 +60,8 @@ class Past:
     def note_stream(self, stream: Stream) -> None:
         """Where nothing was ever delivered there is nothing to remember."""
         if stream.is_determined and stream.last:
-            self.note(stream.key, max(stream.last, stream.silent_until), stream.opened, stream.heard)
+            last = max(stream.last, stream.silent_until)
+            self.note(stream.key, last, stream.opened, stream.heard, stream.passed)
 
     def forget(self, key: StreamKey) -> None:
         """It goes on, or is not known any more."""

@@ -131,6 +131,7 @@ class Dissemination:
             refused=self.impossible,
             cuts=self._windows.budget.cuts,
             late=self._windows.late,
+            not_held=self._windows.not_held,
             waiting=len(waiting),
             lacking=sum(stream.top - stream.last for stream in waiting),
             waits=max((now - stream.holes[0].since for stream in waiting), default=0),
@@ -236,7 +237,7 @@ class Dissemination:
 
     def _note_linked(self, now: Time) -> None:
         for carried in self._unlinked:
-            if carried.linked_at is None and carried.peers and carried.topic not in self._windows.waiting:
+            if carried.linked_at is None and carried.topic not in self._windows.waiting:
                 carried.linked_at = now
         self._unlinked = [carried for carried in self._unlinked if carried.linked_at is None]
 
@@ -272,8 +273,7 @@ class Dissemination:
         opening = opening and not self._is_held_back(key)
         stream = self._streams.get(key)
         if stream is None:
-            stream = self._windows.open_stream(carried, key, sequence - 1, sequence, now)
-            stream.is_own = True
+            stream = self._open_own(carried, key, sequence, now)
         if opening:
             stream.opened, stream.opened_at = sequence, now
         stream.last, stream.heard = sequence, now
@@ -287,6 +287,17 @@ class Dissemination:
         if carried.is_wanted:
             self._out.put(Deliver(topic, self._me.id, self._me.incarnation, sequence, payload, fields))
         return sequence, self._out.take()
+
+    def _open_own(self, carried: TopicWindow, key: StreamKey, sequence: int, now: Time) -> Stream:
+        """Publishing begins, or goes on: in a new incarnation, or on a topic that was given up meanwhile."""
+        goes_on = any(stream.is_own for stream in carried.streams.values())
+        opened, opened_at = self._numbers.run_of(carried.topic)
+        stream = self._windows.open_stream(carried, key, sequence - 1, opened, now)
+        stream.is_own = True
+        stream.opened_at = opened_at
+        stream.held = sequence - 1
+        stream.passed = 0 if goes_on else sequence - 1
+        return stream
 
     def receive(self, sender: NodeId, publication: Publication, now: Time) -> Sequence[Output]:
         """A publication came in; what is to be done, complete. Written for speed: one in sequence goes straight on."""
@@ -469,6 +480,11 @@ class Dissemination:
         own = self._streams.get(stream_key(topic, self._me.id, self._me.incarnation))
         return self._backpressure.room_to_publish(carried, own, now)
 
+    @property
+    def not_held(self) -> int:
+        """Publications of this node that some neighbour never had, and that can no longer be had."""
+        return self._windows.not_held
+
     def unheld(self, being_repaired: Set[Topic]) -> int:
         """Publications of this node that not every neighbour on their tree has.
 
@@ -476,7 +492,7 @@ class Dissemination:
         where neither is so, no node will ever hold them.
         """
         return sum(
-            stream.last - max(stream.held, stream.first - 1)
+            stream.unheld()
             for stream in self._streams.values()
             if stream.is_own
             and stream.last > stream.held

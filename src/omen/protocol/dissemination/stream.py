@@ -5,6 +5,7 @@ and how far neighbours are.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from typing import TYPE_CHECKING
 
 from omen.protocol.events import SECOND, Deliver, NodeId, Time
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 NOBODY = -1
 FAR = 1 << 62
 NEVER: Time = -(1 << 62)
-AGES: tuple[Time, ...] = (SECOND, 2 * SECOND, 4 * SECOND)
+AGES: tuple[Time, ...] = (SECOND, 2 * SECOND, 4 * SECOND, 8 * SECOND, 16 * SECOND)
 """A new neighbour is told from where on a stream came within these times."""
+APART = SECOND // 2
+"""How far a stream was is remembered about so often."""
 
 
 class Hole:
@@ -40,7 +43,7 @@ class Hole:
 class Position:
     """What a neighbour says it has of a stream: its mark, and when it came."""
 
-    __slots__ = ("at", "awaits", "first", "holes", "last", "top")
+    __slots__ = ("at", "awaits", "first", "holes", "last", "passed", "top")
 
     def __init__(self, mark: StreamMark, now: Time) -> None:
         self.at = now
@@ -49,6 +52,7 @@ class Position:
         self.top = mark.top
         self.holes = mark.holes
         self.awaits = mark.awaits
+        self.passed = mark.passed
 
     def keeps_until(self, sequence: int) -> int:
         """The end of what it keeps without a hole from this sequence on; smaller than the sequence if it does not."""
@@ -81,14 +85,17 @@ class Stream:
     Everything up to `last` is settled: delivered, passed over or told as a gap; of that, `first` to `last` is kept.
     `recent` holds all that is kept, what came ahead of a hole included; `top` is the highest sequence known of, and
     `holes` what up to there has not come. Nothing up to `silent_until` is delivered: it was there before this node
-    wanted the topic. `heard`: when its newest publication was new; `noted_at`: when a neighbour last told of one that
-    was not known here, however old. `unheld_bytes`: what is kept of a stream of this node's own and was not
-    acknowledged. `is_determined`: known where it begins. `plain`: nothing of this needs a second look, so the next in
-    sequence can go straight through; `top` is then behind, for nobody looks at it.
+    wanted the topic. Something up to `passed` may never have come: it was told as a gap, or before this node began;
+    of a stream of this node's own, to some neighbour. `alone_until`: nothing up to there could be acknowledged, for
+    no neighbour had the topic while it was kept. `heard`: when its newest publication was new; `noted_at`: when a
+    neighbour last told of one that was not known here, however old. `unheld_bytes`: what is kept of a stream of
+    this node's own and was not acknowledged. `is_determined`: known where it begins. `plain`: nothing of this needs
+    a second look, so the next in sequence can go straight through; `top` is then behind, for nobody looks at it.
     """
 
     __slots__ = (
         "ahead_bytes",
+        "alone_until",
         "backfill",
         "backlog",
         "carried",
@@ -96,6 +103,7 @@ class Stream:
         "gap",
         "heard",
         "held",
+        "history",
         "holes",
         "incarnation",
         "is_determined",
@@ -111,6 +119,7 @@ class Stream:
         "opened",
         "opened_at",
         "parent",
+        "passed",
         "plain",
         "progress_at",
         "publisher",
@@ -140,6 +149,7 @@ class Stream:
         self.holes: list[Hole] = []
         self.ahead_bytes = 0
         self.silent_until = 0
+        self.passed = last
         self.recent: dict[int, Publication] = {}
         self.plain = True
         self.heard = now
@@ -147,6 +157,9 @@ class Stream:
         self.parent: NodeId = NOBODY
         self.held = 0
         self.unheld_bytes = 0
+        self.alone_until = 0
+        # When it was how far, at times; the latest of these is of the last announcement.
+        self.history: deque[tuple[Time, int]] = deque()
         # What neighbours said they have, and what they were told.
         self.known: dict[NodeId, Position] = {}
         self.told: dict[NodeId, int] = {}
@@ -171,6 +184,11 @@ class Stream:
     def is_settled(self) -> bool:
         """Whether others can go by this node: it knows where the stream begins, and has what was before its time."""
         return self.is_determined and self.last >= self.silent_until
+
+    def unheld(self) -> int:
+        """How many publications of this node's own neighbours have not acknowledged; now they are alone or not."""
+        since = self.alone_until if self.carried.peers else self.first - 1
+        return max(0, self.last - max(self.held, since))
 
     @property
     def known_to(self) -> int:
@@ -217,6 +235,7 @@ class Stream:
         """It is known now where the stream begins: what came ahead of that is put in its place."""
         self.is_determined = True
         self.first, self.last = first, first - 1
+        self.passed = self.last
         self.holes = []
         self.top = self.last
         self.plain = False
@@ -226,6 +245,27 @@ class Stream:
                 self.add_hole(sequence - 1, now, now, False)
             self.top = sequence
             self.ahead_bytes += len(self.recent[sequence].frame)
+
+    def note_pace(self, now: Time) -> None:
+        """Remember how far it is now, so that a newcomer can be told what came since when."""
+        history = self.history
+        if len(history) > 1 and now - history[-2][0] < APART:
+            history.pop()
+        history.append((now, self.last))
+        while len(history) > 1 and now - history[1][0] > AGES[-1]:
+            history.popleft()
+
+    def by_age(self, now: Time) -> tuple[int, ...]:
+        """From which sequence on all came within each of `AGES`, as far back as it is known; 0: none did."""
+        found = []
+        for age in AGES:
+            before = next((last for time, last in reversed(self.history) if now - time >= age), None)
+            if before is None and 0 <= now - self.opened_at < age:
+                before = self.opened - 1
+            if before is None:
+                break
+            found.append(before + 1 if before < self.known_to else 0)
+        return tuple(found)
 
     def mark_for(self, peer: NodeId, now: Time, by_age: tuple[int, ...] = ()) -> StreamMark:
         known = self.known.get(peer)
@@ -249,6 +289,7 @@ class Stream:
             self.backfill,
             -1 if self.opened_at == NEVER else max(0, now - self.opened_at) // 1000,
             by_age,
+            self.passed,
         )
 
     def speak_from(self, settled: int) -> list[Publication]:

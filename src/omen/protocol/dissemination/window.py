@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 from omen.protocol.config import Dissemination
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.past import Past
-from omen.protocol.dissemination.stream import AGES, FAR, NEVER, Stream, make_delivery
+from omen.protocol.dissemination.stream import FAR, NEVER, Stream, make_delivery
 from omen.protocol.events import MILLISECOND, SECOND, Gap, NodeId, Time, Timer, Topic, WindowCut
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Publication, StreamKey
@@ -68,9 +68,14 @@ class Numbering:
     def __init__(self, silence: Time) -> None:
         self._silence = silence
         self._latest: dict[Topic, tuple[int, Time, int]] = {}
+        self._runs: dict[Topic, tuple[int, Time]] = {}
 
     def last_at(self, topic: Topic) -> Time:
         return self._latest.get(topic, (0, NEVER, 0))[1]
+
+    def run_of(self, topic: Topic) -> tuple[int, Time]:
+        """Where its present run began, and when: a topic may have been given up and taken up again meanwhile."""
+        return self._runs[topic]
 
     def peek(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
         """The next number, and whether it is the first of a run."""
@@ -81,8 +86,11 @@ class Numbering:
         """The same, and the number is used."""
         number, opening = self.peek(topic, incarnation, now)
         if number == 1 and len(self._latest) >= TOPICS_AT_MOST:
-            del self._latest[next(iter(self._latest))]
+            oldest = next(iter(self._latest))
+            del self._latest[oldest], self._runs[oldest]
         self._latest[topic] = (number, now, incarnation)
+        if opening:
+            self._runs[topic] = (number, now)
         return number, opening
 
 
@@ -165,6 +173,9 @@ class TopicWindow:
             self.company_since = now
             if self.is_held_back:
                 self._age_from(now)
+            for stream in self.streams.values():
+                if stream.is_own:
+                    stream.alone_until = stream.first - 1
         self.linked_last = now
         self.peers[ref.id] = ref
         self.make_eager(ref.id)
@@ -239,6 +250,8 @@ class TopicWindow:
             return False
         stream.recent[publication.sequence] = publication
         stream.first = publication.sequence
+        if stream.passed == publication.sequence:
+            stream.passed -= 1
         self.owners.appendleft(stream)
         self.numbers.appendleft(publication.sequence)
         self.times.appendleft(min(self.times[0], stream.marked_time) if self.times else stream.marked_time)
@@ -246,21 +259,6 @@ class TopicWindow:
         if self.size > self.limit:
             self._set_limit(self.size)
         return True
-
-    def by_age(self, now: Time) -> dict[Stream, tuple[int, ...]]:
-        """Of the streams that came lately, the lowest sequence kept of what came within each of `AGES`; 0: none."""
-        lowest: dict[Stream, list[int]] = {}
-        for time, stream, number in zip(
-            reversed(self.times), reversed(self.owners), reversed(self.numbers), strict=True
-        ):
-            age = now - time
-            if age > AGES[-1]:
-                break
-            found = lowest.setdefault(stream, [0] * len(AGES))
-            for place, within in enumerate(AGES):
-                if age <= within and not 0 < found[place] < number:
-                    found[place] = number
-        return {stream: tuple(found) for stream, found in lowest.items()}
 
     def make_room(self) -> None:
         """Within the bytes of all topics together."""
@@ -309,10 +307,11 @@ class TopicWindow:
 class Windows:
     """All topics and streams of a node, shared by the parts that fill, compare and repair them.
 
-    `missing`: the streams with a hole. `changed`: those in which some neighbour may not be as far as this node, or not
-    know how far it is. `waiting`: the topics in which this node is still to be linked. `evictions`: how often a stream
-    made way for another, because its topic had too many. `gaps`: told; `late`: publications that came after their gap.
-    `unheld_bytes`: of all streams of this node's own. `past`: the streams of publishers silent for long.
+    `missing`: the streams with a hole. `changed`: those in which some neighbour may not be as far as this node, or
+    not know how far it is. `waiting`: the topics in which this node is still to be linked. `evictions`: how often a
+    stream made way for another, because its topic had too many. `gaps`: told; `late`: publications that came after
+    their gap. `unheld_bytes`: of all streams of this node's own; `not_held`: publications of these that will not be
+    held. `past`: the streams of publishers silent for long.
     """
 
     def __init__(self, settings: Dissemination, out: Outbox) -> None:
@@ -329,6 +328,7 @@ class Windows:
         self.gaps = 0
         self.late = 0
         self.unheld_bytes = 0
+        self.not_held = 0
         self.past = Past()
         self._retired: dict[StreamKey, tuple[int, Time]] = {}
         self._is_sweeping = False
@@ -352,6 +352,9 @@ class Windows:
         if stream is None:
             stream = Stream(carried, key, last, opened, heard)
             stream.silent_until = self.settled_before(key)
+            former = self.past.get(key)
+            if former is not None and last == former.last:
+                stream.passed = former.passed
         self.past.forget(key)
         if len(carried.streams) >= self.settings.streams:
             self.evictions += 1
@@ -405,6 +408,8 @@ class Windows:
             self.backfilling.pop(stream, None)
             self._retired[stream.key] = (stream.last, stream.heard)
             self.note_unheld(stream, -stream.unheld_bytes)
+            if stream.is_own and carried.peers:
+                self.not_held += stream.unheld()
         carried.streams.clear()
         return carried
 
@@ -422,8 +427,11 @@ class Windows:
         own.unheld_bytes += size
         self.unheld_bytes += size
 
-    def note_acknowledged(self, own: Stream, upto: int) -> None:
-        """Neighbours have all up to there."""
+    def note_acknowledged(self, own: Stream, upto: int, passed: int) -> None:
+        """Neighbours have all up to there, but some of what is up to `passed`."""
+        if passed > max(own.held, own.passed):
+            self.not_held += max(0, passed - max(own.held, own.passed, own.alone_until))
+            own.passed = passed
         kept = (own.recent.get(sequence) for sequence in range(max(own.held + 1, own.first), upto + 1))
         own.held = upto
         self.note_unheld(
@@ -471,6 +479,7 @@ class Windows:
         else:
             hole.first = upto + 1
         stream.last, stream.first = upto, upto + 1
+        stream.passed = max(stream.passed, upto)
         if stream.backfill:  # what is kept in front of the gap would be fetched, and kept, once more
             stream.backfill = 0
             stream.backlog.clear()
@@ -503,6 +512,8 @@ class Windows:
                 self.past.note_stream(stream)
         lagging = min(oldest, now - LAGGING)
         for stream in list(self.streams.values()):
+            if stream.is_own and stream.held < stream.last and stream.carried.peers:
+                self.touch(stream)  # what is kept no longer need not be held
             if stream.carried.is_held_back and stream.recent:
                 continue
             if max(stream.heard, stream.noted_at) <= (lagging if stream.is_dirty else oldest) and not stream.holes:

@@ -178,8 +178,9 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
 
     Added later, skipped by nodes of version 0.1: `top`, the highest sequence known of; `holes`, what up to there is
     awaited, everything else behind `last` is kept too; `awaits`, from where on what is older than `first` is awaited
-    (0: it is not); `since`, milliseconds since the run began. -1: the sender does not say. `by_age`, on a new link: the
-    lowest sequence kept that came within the last 1, 2 and 4 s (0: none did).
+    (0: it is not); `since`, milliseconds since the run began. -1: the sender does not say. `by_age`, on a new link:
+    from which sequence on all came within the last 1, 2, 4, 8 and 16 s (0: none did), as far back as the sender knows.
+    `passed`: the highest sequence that the sender may never have had: told as a gap, or before its time.
     """
 
     publisher: Place
@@ -194,6 +195,7 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
     awaits: Sequence = 0
     since: Known = -1
     by_age: Annotated[tuple[Sequence, ...], msgspec.Meta(max_length=8)] = ()
+    passed: Known = -1
 
 
 class Announce(Message, frozen=True, array_like=True, tag=1):

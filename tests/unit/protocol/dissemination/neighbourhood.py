@@ -48,6 +48,8 @@ class Neighbourhood:
         self.waiting: set[NodeId] = set()
         self.given: dict[NodeId, list[Deliver | Gap]] = {}
         self.held: dict[NodeId, list[Held]] = {}
+        self.had: dict[NodeId, set[tuple[NodeId, int]]] = {}
+        self.false_held: list[str] = []
         self.cuts: dict[NodeId, list[WindowCut]] = {}
         self.sent: Counter[type] = Counter()
         self.over: Counter[tuple[NodeId, NodeId]] = Counter()
@@ -70,6 +72,7 @@ class Neighbourhood:
         self.parts[node] = Dissemination(self.ref(node), self.config, self.outs[node])
         self.given.setdefault(node, [])
         self.held.setdefault(node, [])
+        self.had[node] = set()
         if refresh:
             self.refresh()
 
@@ -140,7 +143,11 @@ class Neighbourhood:
             if self._timers.get((node, detail)) == token:
                 part.on_timer(detail, self.now)
         elif type(detail) is Publication:
-            self._obey(node, part, part.receive(token, detail, self.now))
+            outputs = part.receive(token, detail, self.now)
+            stream = part.topics[detail.topic].streams.get(detail.key) if detail.topic in part.topics else None
+            if stream is not None and (detail.sequence in stream.recent or detail.sequence in stream.backlog):
+                self.had[node].add((detail.publisher, detail.sequence))
+            self._obey(node, part, outputs)
         else:
             part.on_control(token, detail, self.now)
         self._obey(node, part, self.outs[node].take())
@@ -162,9 +169,23 @@ class Neighbourhood:
                 case Notify(WindowCut() as cut):
                     self.cuts.setdefault(node, []).append(cut)
                 case Held():
+                    self._check_held(node, part, output)
                     self.held[node].append(output)
                 case _:
                     raise AssertionError(output)
+
+    def _check_held(self, node: NodeId, part: Dissemination, held: Held) -> None:
+        """All neighbours on the tree must have had all that was not held before, but what is said to be passed over."""
+        carried = part.topics[held.topic]
+        before = self.held[node][-1].sequence if self.held[node] else 0
+        for peer in sorted(carried.eager or carried.peers):
+            lacking = [
+                number
+                for number in range(max(before, held.passed) + 1, held.sequence + 1)
+                if (node, number) not in self.had[peer] and peer in self.parts
+            ]
+            if lacking:
+                self.false_held.append(f"node {node} at {self.now}: {held}, but {peer} never had {lacking[:5]}")
 
     def _send(self, node: NodeId, to: NodeId, message: Any) -> None:
         self.sent[type(message)] += 1

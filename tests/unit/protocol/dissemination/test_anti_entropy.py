@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omen.protocol.events import MILLISECOND, NodeId
+from omen.protocol.events import MILLISECOND, SECOND, Held, NodeId
 from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
 
 
@@ -129,3 +129,118 @@ def test_two_newcomers_miss_nothing_that_was_published_before_they_met_the_rest(
     nodes.run(3000)
     for node in (3, 4):
         assert nodes.sequences(node, 1) == meanwhile
+
+
+@pytest.mark.parametrize("alone_ms", [1, 700, 3000, 10_700, 15_000])
+def test_a_newcomer_taken_in_without_a_link_misses_nothing_published_before_it_has_one(alone_ms: int) -> None:
+    """Two that begin at once, the only subscribers of a topic, may be handled one without the other."""
+    nodes = Neighbourhood([(1, 2)])
+    for _ in range(30):
+        nodes.publish(1)
+        nodes.run(100)
+    nodes.add(3)
+    nodes.run(1)
+    for _ in range(5):
+        nodes.publish(1)
+    nodes.run(alone_ms)
+    nodes.link(2, 3)
+    nodes.run(11_000)
+    assert [number for number in nodes.sequences(3, 1) if number > 30] == [31, 32, 33, 34, 35]
+    assert all(number > 0 for number in nodes.sequences(3, 1)), "what was before its time is not told as a gap"
+
+
+def test_windows_shorter_than_the_time_since_a_newcomer_was_linked_are_told() -> None:
+    nodes = Neighbourhood([(1, 2)], total_window_bytes=4000)
+    for _ in range(3):
+        nodes.publish(1)
+        nodes.run(1000)
+    nodes.add(3)
+    nodes.run(300)
+    for _ in range(40):
+        nodes.publish(1)
+    nodes.run(3000)
+    nodes.link(2, 3)
+    nodes.run(11_000)
+    given = nodes.sequences(3, 1)
+    assert sorted(abs(number) for number in given if abs(number) > 3) == list(range(4, 44))
+    assert any(number < 0 for number in given)
+
+
+def test_a_topic_given_up_with_publications_that_no_neighbour_has_is_told_as_a_gap() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    deaf = True
+    nodes.drops = lambda sender, to, message: deaf
+    for _ in range(5):
+        nodes.publish(1)
+    nodes.run(300)
+    nodes.want(1, [])
+    nodes.run(500)
+    deaf = False
+    nodes.want(1, [TOPIC])
+    nodes.run(300)
+    for _ in range(3):
+        nodes.publish(1)
+    nodes.run(12_000)
+    assert nodes.sequences(2, 1) == [-1, -2, -3, -4, -5, 6, 7, 8]
+    assert nodes.parts[1].not_held == 5
+    assert nodes.held[1][-1] == Held(TOPIC, 8, 5)
+
+
+def test_what_a_neighbour_was_told_as_a_gap_it_does_not_hold() -> None:
+    nodes = Neighbourhood([(1, 2)], window_age=3 * SECOND)
+    nodes.publish(1)
+    nodes.run(1000)
+    deaf = True
+    nodes.drops = lambda sender, to, message: deaf
+    for _ in range(4):
+        nodes.publish(1)
+    nodes.run(5000)
+    assert nodes.parts[1].unheld(frozenset()) == 4, "also what has left the window is not held"
+    deaf = False
+    nodes.publish(1)
+    nodes.run(12_000)
+    assert nodes.sequences(2, 1) == [1, -2, -3, -4, -5, 6]
+    assert nodes.held[1] == [Held(TOPIC, 1), Held(TOPIC, 6, 5)]
+    assert nodes.parts[1].not_held == 4
+    assert nodes.parts[1].unheld(frozenset()) == 0
+
+
+def test_a_newcomer_that_begins_in_the_middle_holds_once_it_has_fetched_the_rest() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    for _ in range(20):
+        nodes.publish(1)
+        nodes.run(100)
+    nodes.waiting.add(3)
+    nodes.add(3)
+    nodes.unlink(1, 2)
+    nodes.publish(1)
+    nodes.link(1, 3)
+    nodes.waiting.discard(3)
+    nodes.refresh()
+    for _ in range(10):
+        nodes.publish(1)
+        nodes.run(20)
+    nodes.run(3000)
+    assert nodes.held[1][-1].sequence == 31
+    assert not nodes.false_held
+    assert {number for _, number in nodes.had[3]} == set(range(1, 32))
+
+
+def test_what_no_neighbour_could_have_had_is_not_counted_as_not_held() -> None:
+    nodes = Neighbourhood([(1, 2)], window_age=3 * SECOND)
+    nodes.crash(2)
+    nodes.refresh()
+    for _ in range(50):
+        nodes.publish(1)
+        nodes.run(200)
+    nodes.waiting.add(3)
+    nodes.add(3)
+    nodes.link(1, 3)
+    nodes.waiting.discard(3)
+    nodes.refresh()
+    nodes.run(2000)
+    last = nodes.held[1][-1]
+    assert last.sequence == 50
+    assert last.passed > 0
+    assert nodes.parts[1].not_held == 0
+    assert nodes.parts[1].unheld(frozenset()) == 0

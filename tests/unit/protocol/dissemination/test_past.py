@@ -140,7 +140,7 @@ def test_a_copy_of_something_from_long_ago_is_not_delivered_again() -> None:
 def test_the_streams_that_were_noted_first_make_way() -> None:
     past = Past()
     for publisher in range(FORMER_AT_MOST + 3):
-        past.note(stream_key(TOPIC, publisher, 1), 1, 1, 0)
+        past.note(stream_key(TOPIC, publisher, 1), 1, 1, 0, 0)
     assert past.get(stream_key(TOPIC, 2, 1)) is None
     assert past.get(stream_key(TOPIC, 3, 1)) is not None
     assert sum(1 for _ in past.of(TOPIC)) == FORMER_AT_MOST
