@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 
 from omen.protocol.config import Config
-from omen.protocol.events import SECOND, NodeId
+from omen.protocol.events import SECOND, Input, NodeId, Output, Received, Time
+from omen.protocol.messages.overlay import NearbyQuery
+from omen.protocol.node import OmenNode
 from omen.quality import check_overlay
 from omen.sim.cut_pairs import cut_pairs
 from omen.sim.population import Population
 from omen.sim.running import Run
-from omen.sim.scenario import ConfigSpec, Drawn, EventSpec, Scenario
+from omen.sim.scenario import ConfigSpec, Drawn, EventSpec, NetworkSpec, NodeSpec, OverlaySpec, Scenario
 from omen.sim.search import Search, run_world
 
 TWO = ConfigSpec(connectivity=2, connectivity_ms=500.0)
@@ -66,6 +68,29 @@ def test_in_a_mixed_cluster_those_with_setting_two_are_dispensable(monkeypatch: 
     assert not any(node % 2 for node in cut)
 
 
+def test_a_hub_of_a_hundred_and_fifty_links_becomes_dispensable() -> None:
+    names = [f"n{number}" for number in range(151)]
+    hub = OverlaySpec(links=tuple(("n0", name) for name in names[1:]))
+    run = Run(Scenario(nodes=dict.fromkeys(names, NodeSpec(("t",))), overlay=hub, config=TWO, until_s=3.0))
+    run.go()
+    assert pairs(run.population) == 0
+
+
+def test_beside_nodes_that_know_no_such_question_proposals_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = OmenNode.handle
+
+    def handle(self: OmenNode, event: Input, now: Time) -> Sequence[Output]:
+        is_asked = isinstance(event, Received) and isinstance(event.message, NearbyQuery)
+        return () if is_asked and self.ref.id % 3 == 0 else plain(self, event, now)
+
+    monkeypatch.setattr(OmenNode, "handle", handle)
+    run = at_rest(TWO, 12.0)
+    proposed = run.world.messages["LinkProposal"]
+    run.world.run_until(run.world.now + 20 * SECOND)
+    assert run.world.messages["LinkProposal"] == proposed
+    assert pairs(run.population) == 0
+
+
 def test_max_links_is_not_exceeded_and_what_stays_cut_is_counted() -> None:
     most = 4
     run = at_rest(ConfigSpec(connectivity=2, connectivity_ms=500.0, max_links=most), 26.0)
@@ -75,6 +100,16 @@ def test_max_links_is_not_exceeded_and_what_stays_cut_is_counted() -> None:
         assert len(core.links()) <= max(most, len(before.population.cores[node].links()))
     counted = sum(core.status().cut_topics for core in cores.values())
     assert counted == pairs(run.population) > 0
+
+
+def test_max_links_is_not_exceeded_where_several_nodes_propose_at_once() -> None:
+    slow = NetworkSpec(latency_ms=(1.0, 20.0))
+    for seed in range(4):
+        config = ConfigSpec(connectivity=2, connectivity_ms=500.0, max_links=6)
+        drawn = Drawn(40, 6, sizes="2")
+        run = Run(Scenario(drawn=drawn, config=config, network=slow, until_s=6.0), seed)
+        run.go()
+        assert max(len(core.links()) for core in run.population.cores.values()) <= 6
 
 
 def test_after_losses_the_overlay_is_two_connected_again_within_half_a_minute() -> None:

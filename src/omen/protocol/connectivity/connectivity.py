@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from omen.protocol.connectivity.surroundings import Seen, Surroundings
+from omen.protocol.connectivity.surroundings import Pair, Seen, Surroundings, pair_of
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers, Topic
 from omen.protocol.messages.base import EventKind
@@ -27,7 +27,11 @@ from omen.protocol.repair.shadow_set import positions, to_bits
 HOPS = 8
 """How far a search goes; ways round are this long at most."""
 ASKED_AT_MOST = 128
+"""Nodes of one search; more where more than half as many are neighbours, for all of those have to be asked."""
 TRIES = 3
+IN_VAIN = 3
+"""So often a link is proposed that does not come up; then another one, as one end may not reach the other."""
+VAIN_RECHECKS = 6
 KEPT_AT_MOST = 256
 WATCHERS_AT_MOST = 256
 WIDEST = 512
@@ -53,11 +57,14 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Search(msgspec.Struct):
-    """The one under way. `asked`: for what each node was asked; `silent`: those that have not answered yet."""
+    """The one under way. `asked`: for what each node was asked; `silent`: those that have not answered yet.
+    `furthest`, `most`: how far it goes, and how many it asks.
+    """
 
     nonce: int
     around: Surroundings
     furthest: int
+    most: int
     asked: dict[NodeId, tuple[Ref, tuple[Topic, ...]]] = msgspec.field(default_factory=dict)
     silent: set[NodeId] = msgspec.field(default_factory=set)
     tries: int = 0
@@ -85,6 +92,7 @@ class Connectivity:
         self._kept: dict[NodeId, Kept] = {}
         self._watchers: dict[NodeId, tuple[Ref, Time]] = {}
         self._certified_at: dict[Topic, Time] = {}
+        self._proposed: dict[Pair, tuple[int, Time]] = {}
         self._nonce = 0
 
     def handlers(self) -> Handlers:
@@ -175,7 +183,8 @@ class Connectivity:
         self._nonce += 1
         self.searches += 1
         near = {node: shared & several for node, shared in near.items() if shared & several}
-        self.search = Search(self._nonce, Surroundings(self._peer_table.id, several, near), furthest)
+        most = max(ASKED_AT_MOST, 2 * len(near))
+        self.search = Search(self._nonce, Surroundings(self._peer_table.id, several, near), furthest, most)
         self._ask({node: (self._links.links[node].ref, shared) for node, shared in near.items()})
 
     def _certify(self, topics: Iterable[Topic]) -> None:
@@ -188,7 +197,7 @@ class Connectivity:
         assert search is not None
         search.tries = 0
         search.hops += 1
-        for node in sorted(nodes)[: ASKED_AT_MOST - len(search.asked)]:
+        for node in sorted(nodes)[: search.most - len(search.asked)]:
             ref, topics = nodes[node]
             search.asked[node] = (ref, tuple(sorted(topics)))
             search.silent.add(node)
@@ -210,14 +219,20 @@ class Connectivity:
         if search.tries < TRIES:
             self._ask_silent(search)
             return
-        for node in sorted(search.silent):  # it has failed, or is of a version that knows no such question
-            ref, topics = search.asked[node]
-            known = self._peer_table.known.get(node)
-            degree = len(known.neighbours) if known is not None else 0
+        for node in sorted(search.silent):
             if node in self._up:
-                search.around.add(Seen(ref, frozenset(topics), {}, degree))
+                search.around.add(self._as_described(*search.asked[node]))
         search.silent.clear()
         self._go_on(search)
+
+    def _as_described(self, ref: Ref, topics: Iterable[Topic]) -> Seen:
+        """A neighbour that does not answer: it has failed, or is of a version that knows no such question. What it
+        last said of its links counts, else links that exist would be proposed again and again.
+        """
+        known, table = self._peer_table.known.get(ref.id), self._peer_table
+        asked, neighbours = frozenset(topics), known.neighbours if known is not None else ()
+        links = {other.id: (other, asked & table.topics_of(other.id)) for other in neighbours}
+        return Seen(ref, asked, links, len(neighbours))
 
     def on_reply(self, sender: NodeId, message: NearbyReply) -> None:
         search = self.search
@@ -247,8 +262,9 @@ class Connectivity:
     def _go_on(self, search: Search) -> None:
         """All have answered: further outwards where pieces are apart, or the end."""
         apart = search.around.apart()
-        if apart and search.hops < search.furthest and len(search.asked) < ASKED_AT_MOST:
-            further = search.around.frontier(apart)
+        if apart and search.hops < search.furthest and len(search.asked) < search.most:
+            frontier = search.around.frontier(apart).items()
+            further = {node: ref for node, ref in frontier if node not in search.asked}
             if further:  # for all topics: a node is asked once, and ways in other topics may lead through it too
                 everything = frozenset(search.around.topics)
                 self._ask({node: (ref, everything) for node, ref in further.items()})
@@ -257,17 +273,30 @@ class Connectivity:
         self._certify(topic for topic in search.around.topics if topic not in apart)
         if apart:
             self.cut.update(apart)
-            pairs = search.around.plan(apart, self._context.engine, self._config.repair_rho)
+            pairs = search.around.plan(apart, self._context.engine, self._config.repair_rho, self._in_vain())
             self._propose(search, pairs)
             if pairs:
                 self.due.update(apart)
-            else:  # no node takes another link: look again after a while
+            else:  # no node takes another link, or none can be made: look again after a while
                 self._certified_at.update(dict.fromkeys(apart, self._clock.now))
+
+    def _in_vain(self) -> frozenset[Pair]:
+        """The links that were proposed lately, again and again. Later they are tried once more."""
+        oldest = self._clock.now - VAIN_RECHECKS * self._config.connectivity_recheck
+        self._proposed = {pair: (times, at) for pair, (times, at) in self._proposed.items() if at > oldest}
+        return frozenset(pair for pair, (times, _) in self._proposed.items() if times >= IN_VAIN)
+
+    def _note_proposed(self, pair: Pair) -> None:
+        times, _ = self._proposed.pop(pair, (0, 0))
+        if len(self._proposed) >= KEPT_AT_MOST:
+            del self._proposed[next(iter(self._proposed))]
+        self._proposed[pair] = (times + 1, self._clock.now)
 
     def _propose(self, search: Search, pairs: Iterable[tuple[Ref, Ref]]) -> None:
         me = self._peer_table.ref
         event = EventId(me.id, me.incarnation, EventKind.AUDIT, search.nonce)
         for one, other in pairs:
+            self._note_proposed(pair_of(one.id, other.id))
             self._out.send(one, LinkProposal(me, event, 0, other, lasting=True))
             self._out.send(other, LinkProposal(me, event, 0, one, lasting=True))
 

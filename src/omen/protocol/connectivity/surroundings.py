@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 import msgspec
 
 from omen.protocol.events import Engine, NodeId, Topic
 from omen.protocol.messages.overlay import Ref
+
+Pair = tuple[NodeId, NodeId]
+"""Two nodes, the lower one first."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -88,8 +92,16 @@ class Surroundings:
                     wanted[node] = self._met[node]
         return wanted
 
-    def plan(self, apart: Mapping[Topic, Mapping[NodeId, NodeId]], engine: Engine, rho: float) -> list[tuple[Ref, Ref]]:
-        """The links that join what is apart, by the greedy rule."""
+    def plan(
+        self,
+        apart: Mapping[Topic, Mapping[NodeId, NodeId]],
+        engine: Engine,
+        rho: float,
+        in_vain: frozenset[Pair] = frozenset(),
+    ) -> list[tuple[Ref, Ref]]:
+        """The links that join what is apart, by the greedy rule. `in_vain`: those that others are to take the place
+        of, between the same pieces.
+        """
         nodes = sorted(node for node, seen in self.seen.items() if not seen.full)
         codes = {topic: code for code, topic in enumerate(sorted(apart))}
         rows = [sorted(codes[topic] for topic in self.seen[node].topics if topic in codes) for node in nodes]
@@ -97,7 +109,37 @@ class Surroundings:
         labels = [[apart[order[code]].get(node, node) for code in row] for node, row in zip(nodes, rows, strict=True)]
         degrees = [self.seen[node].degree for node in nodes]
         pairs = engine(*self._near_pieces(rows, labels, order, apart), degrees, rho, -1)
-        return [(self.seen[nodes[one]].ref, self.seen[nodes[other]].ref) for one, other in pairs]
+        chosen: dict[Pair, None] = {}
+        for pair in (pair_of(nodes[one], nodes[other]) for one, other in pairs):
+            chosen.update(dict.fromkeys([pair] if pair not in in_vain else self._instead(pair, apart, in_vain)))
+        return [(self._ref(one), self._ref(other)) for one, other in chosen]
+
+    def _instead(
+        self, pair: Pair, apart: Mapping[Topic, Mapping[NodeId, NodeId]], in_vain: frozenset[Pair]
+    ) -> list[Pair]:
+        """For each topic that a link would join, the one with the fewest links at its ends that does so too. Nodes
+        that were only met come last.
+        """
+        found = []
+        for topic, roots in apart.items():
+            if not all(self._takes(topic, node) for node in pair) or roots[pair[0]] == roots[pair[1]]:
+                continue
+            takers = [node for node in roots if self._takes(topic, node)]
+            one, other = ([node for node in takers if roots[node] == roots[end]] for end in pair)
+            pairs = {pair_of(*ends) for ends in product(one, other)} - in_vain
+            found += sorted(pairs, key=self._burden)[:1]
+        return found
+
+    def _takes(self, topic: Topic, node: NodeId) -> bool:
+        seen = self.seen.get(node)
+        return (topic in seen.topics and not seen.full) if seen is not None else node in self._met
+
+    def _burden(self, pair: Pair) -> tuple[int, int, Pair]:
+        seen = [self.seen[node].degree for node in pair if node in self.seen]
+        return -len(seen), sum(seen), pair
+
+    def _ref(self, node: NodeId) -> Ref:
+        return self.seen[node].ref if node in self.seen else self._met[node]
 
     def _near_pieces(
         self,
@@ -113,3 +155,7 @@ class Surroundings:
             for row, named in zip(rows, labels, strict=True)
         ]
         return [[code for code, _ in row] for row in kept], [[label for _, label in row] for row in kept]
+
+
+def pair_of(one: NodeId, other: NodeId) -> Pair:
+    return (one, other) if one < other else (other, one)

@@ -77,8 +77,11 @@ class Status(Message, frozen=True, array_like=True, tag=8):
 
 
 class LinkOpen(Message, frozen=True, array_like=True, tag=10):
+    """`spare`: only connectivity 2 asks for this link, and a node that has all the links it may have says no."""
+
     descriptor: Descriptor
     successors: Refs
+    spare: bool = False
 
 
 class LinkOk(Message, frozen=True, array_like=True, tag=11):

@@ -34,12 +34,15 @@ class LinkTimer(Timer, frozen=True):
 
 
 class Link(msgspec.Struct):
-    """One link as this end sees it; `successors` are the far end's, to whom its loss is reported."""
+    """One link as this end sees it; `successors` are the far end's, to whom its loss is reported. `spare`: only
+    connectivity 2 asks for it.
+    """
 
     ref: Ref
     state: LinkState
     successors: tuple[Ref, ...] = ()
     attempts: int = 0
+    spare: bool = False
 
 
 class Links:
@@ -135,18 +138,19 @@ class Links:
         self.links[ref.id] = Link(ref, UP, successors)
         self.note_change()
 
-    def plan(self, ref: Ref) -> None:
-        """This link is to be: count it in, and make it."""
+    def plan(self, ref: Ref, spare: bool = False) -> None:
+        """This link is to be: count it in, and make it. `spare`: unless one end has as many as it may."""
         if ref.id == self._peer_table.id or self._peer_table.is_declared_failed(ref):
             return
         link = self.links.get(ref.id)
         if link is not None and link.ref.incarnation >= ref.incarnation:
+            link.spare &= spare
             if link.state is PLANNED and self._peer_table.id < ref.id:
                 self._open(link)
             return
         if sum(other.state in (PLANNED, OPENING) for other in self.links.values()) >= PLANNED_AT_MOST:
             return
-        link = self.links[ref.id] = Link(ref, PLANNED)
+        link = self.links[ref.id] = Link(ref, PLANNED, spare=spare)
         self.note_change()
         if self._peer_table.id < ref.id:
             self._open(link)
@@ -188,6 +192,9 @@ class Links:
             return
         link = self.links.get(ref.id)
         if link is not None and link.state is FADING and link.ref.incarnation >= ref.incarnation:
+            return
+        if link is None and message.spare and self.is_full():
+            self._out.send(ref, LinkClose(self._peer_table.ref.incarnation))
             return
         if link is None or link.ref.incarnation < ref.incarnation:
             link = self.links[ref.id] = Link(ref, ACCEPTED)
@@ -235,7 +242,7 @@ class Links:
         if link.attempts >= self._config.attempts or link.state is PLANNED:
             self.close(node)
         elif link.state is OPENING:
-            self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors))
+            self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors, link.spare))
             self._out.set_timer(LinkTimer(node), self._config.answer_timeout)
         else:
             self._out.send(link.ref, LinkOk(self._peer_table.me, self.successors))
@@ -244,7 +251,7 @@ class Links:
     def _open(self, link: Link) -> None:
         self._set_state(link, OPENING)
         link.attempts = 0
-        self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors))
+        self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors, link.spare))
         self._out.set_timer(LinkTimer(link.ref.id), self._config.answer_timeout)
         if not self._config.remedies.links_agreed_by_both:
             self._set_up(link)

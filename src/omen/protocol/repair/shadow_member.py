@@ -103,7 +103,7 @@ class ShadowMember:
             if self._links.is_full() and message.other.id not in self._links.links:
                 return
             self._keep_lasting(message.other.id)
-        self._links.plan(message.other)
+        self._links.plan(message.other, spare=message.lasting)
         if self._links.is_up(message.other.id):
             self._confirm(message.asker, message.event, message.attempt, message.other.id)
         elif message.other.id in self._links.links:

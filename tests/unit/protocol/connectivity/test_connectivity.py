@@ -9,7 +9,16 @@ from omen.protocol.events import SECOND
 from omen.protocol.membership.connections import OwnDescriptor
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
-from omen.protocol.messages.overlay import LinkProposal, Message, NearbyChanged, NearbyQuery, NearbyReply, Ref
+from omen.protocol.messages.overlay import (
+    Descriptor,
+    Digest,
+    LinkProposal,
+    Message,
+    NearbyChanged,
+    NearbyQuery,
+    NearbyReply,
+    Ref,
+)
 from omen.protocol.repair.coordinator import Coordinator
 from omen.protocol.repair.link_pruning import LinkPruning
 from omen.protocol.repair.links import Links
@@ -99,6 +108,51 @@ def test_a_neighbour_that_does_not_answer_is_linked_as_one_that_leads_nowhere() 
     found = driven.take()
     assert [(to, type(message)) for to, message in found[:2]] == [(2, NearbyQuery), (2, NearbyQuery)]
     assert proposed(found[2:]) == [(2, 3), (3, 2)]
+
+
+def test_of_a_neighbour_that_does_not_answer_counts_what_it_said_before() -> None:
+    """Else a link that exists would be proposed for ever, wherever a node of an older version is."""
+    driven = Driven(2, 3)
+    driven.context.peer_table.learn(Descriptor(Digest(ref(2), 1, 2), (TOPIC,), (ref(ME), ref(3))))
+    driven.search()
+    driven.answer(3, ME, 2)
+    for _ in range(3):
+        driven.part.on_nearby_timer(NearbyTimer(1))
+    assert all(isinstance(message, NearbyQuery) for _, message in driven.take())
+    assert not driven.part.cut
+
+
+def test_a_node_further_off_that_does_not_answer_is_not_asked_in_the_next_step_again() -> None:
+    driven = Driven(2, 3)
+    driven.search()
+    driven.answer(2, ME, 4)
+    driven.answer(3, ME, 5, 6)
+    assert [to for to, _ in driven.take()] == [4]
+    for _ in range(3):
+        driven.part.on_nearby_timer(NearbyTimer(1))
+    assert driven.part.search is None
+    assert driven.part.cut == {TOPIC}
+
+
+def test_all_neighbours_are_asked_however_many() -> None:
+    near = range(2, 302)
+    assert [to for to, _ in Driven(*near).search()] == list(near)
+
+
+def test_a_link_that_is_proposed_in_vain_makes_way_for_another_and_is_tried_again_later() -> None:
+    driven, found = Driven(2, 3), []
+    for nonce in range(1, 8):
+        driven.search()
+        driven.answer(2, ME, nonce=nonce)
+        driven.answer(3, ME, 4, nonce=nonce)
+        found.append(proposed(driven.take())[:1])
+    assert found == [[(2, 3)]] * 3 + [[(2, 4)]] * 3 + [[]]
+    assert not driven.search(), "it waits"
+    driven.context.clock.now += 61 * SECOND
+    driven.search()
+    driven.answer(2, ME, nonce=8)
+    driven.answer(3, ME, 4, nonce=8)
+    assert proposed(driven.take()) == [(2, 3), (3, 2)]
 
 
 def test_a_setting_of_one_asks_nothing_and_answers() -> None:

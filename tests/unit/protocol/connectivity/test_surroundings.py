@@ -66,3 +66,10 @@ def test_a_node_that_is_full_is_not_linked() -> None:
     ((one, other),) = found.plan(found.apart(), choose_links, 10.0)
     assert {one.id, other.id} == {2, 3}
     assert not around(seen(2, ME, full=True), seen(3, ME)).plan(found.apart(), choose_links, 10.0)
+
+
+def test_instead_of_a_link_in_vain_the_same_pieces_are_joined_by_another() -> None:
+    found = around(seen(2, ME, 4), seen(4, 2), seen(3, ME, 5), seen(5, 3, full=True))
+    ((one, other),) = found.plan(found.apart(), choose_links, 10.0, frozenset({(3, 4)}))
+    assert (one.id, other.id) == (2, 3)
+    assert not found.plan(found.apart(), choose_links, 10.0, frozenset({(2, 3), (3, 4)}))

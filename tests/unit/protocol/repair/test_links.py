@@ -110,3 +110,32 @@ def test_no_link_to_a_failed_node_or_to_the_node_itself() -> None:
     low.on_open(2, LinkOpen(describe(2), ()))
     assert not low.links
     assert not sent(context.out)
+
+
+def test_a_node_with_all_the_links_it_may_have_takes_no_spare_one_and_the_other_end_hears_of_it_at_once() -> None:
+    low, high = make_context(1), make_context(2, max_links=1)
+    one, other = Links(low), Links(high)
+    other.preset(ref(3), ())
+    one.plan(ref(2), spare=True)
+    ((_, opening),) = sent(low.out)
+    assert isinstance(opening, LinkOpen)
+    other.on_open(1, opening)
+    ((to, close),) = sent(high.out)
+    assert isinstance(close, LinkClose)
+    assert to == 1
+    assert set(other.links) == {3}
+    one.on_close(2, close)
+    assert not one.links
+
+
+def test_a_repair_exceeds_the_limit_also_where_the_link_was_to_be_a_spare_one() -> None:
+    low, high = make_context(1), make_context(2, max_links=1)
+    one, other = Links(low), Links(high)
+    other.preset(ref(3), ())
+    one.plan(ref(2), spare=True)
+    one.plan(ref(2))
+    one.on_timer(LinkTimer(2))
+    _, (_, opening) = sent(low.out)
+    assert isinstance(opening, LinkOpen)
+    other.on_open(1, opening)
+    assert set(other.links) == {1, 3}
