@@ -48,7 +48,7 @@ class ClusterMember(ABC):
     """What a broker is to other nodes. What it is to its application is `Broker`, which is built on this.
 
     `subscribed_keys`: the topics every incarnation begins with. `names`: what topics are called, by key. `gathering`:
-    its part in what live pages show.
+    its part in what live pages show. `is_brief`: it came to say something, and leaves at once if no topic needs it.
     """
 
     gathering: Gathering
@@ -74,6 +74,7 @@ class ClusterMember(ABC):
         self._is_direct = False
         self._has_arrived = False
         self._is_draining = False
+        self.is_brief = False
         self._is_leaving = False
         self._has_left = False
 
@@ -257,7 +258,7 @@ class ClusterMember(ABC):
         self._is_draining = True
         if self.is_joined:
             left = await wait_until_held(driver, HOLDING * self.config.limits.leave_timeout_s)
-        driver.feed(events.Depart())
+        driver.feed(events.Depart(self.is_brief))
         while not self._has_left and asyncio.get_running_loop().time() < deadline:
             await self.wait_for_news(POLL_S)
         self.log.info("node_left", repaired=self._has_left)

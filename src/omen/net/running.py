@@ -264,6 +264,7 @@ def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], pati
         published = Published([], False, False)
         with suppress(NotHeld):  # what became of them is said by what is returned
             async with Broker(replace(config, topics=topics)) as broker:
+                broker.is_brief = True
                 if not may_listen:
                     await broker.carry(topic)
                 sequences = [await broker.publish(topic, payload) for payload in payloads]

@@ -100,7 +100,12 @@ class Subscribe(msgspec.Struct, frozen=True):
 
 
 class Depart(msgspec.Struct, frozen=True):
-    """Leave in good order."""
+    """Leave in good order. `is_brief`: at once, where no topic is connected through this node.
+
+    For nodes that come to say something and go: the gap is repaired after they left, and no publication needs them.
+    """
+
+    is_brief: bool = False
 
 
 class Publish(msgspec.Struct, frozen=True):

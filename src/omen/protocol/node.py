@@ -267,8 +267,10 @@ class OmenNode(ShownNode):
                 self._parts.storage.read(token, place)
             case events.LoadRecords(records):
                 self._parts.storage.load(records)
-            case events.Depart():
-                if self._parts.join_leave.depart():
+            case events.Depart(is_brief):
+                if is_brief and self._parts.join_leave.is_leaf:
+                    self._leave(handled=False)
+                elif self._parts.join_leave.depart():
                     self._leave(handled=True)
             case _:
                 assert_never(event)

@@ -285,6 +285,8 @@ class AntiEntropy:
             stream.begin_at(start, now)
         if mark.since >= 0:
             stream.opened_at = since
+        if not stream.history:
+            stream.take_history(mark, now)
         if is_edge:
             stream.silent_until = max(stream.silent_until, start - 1)
             stream.judge()

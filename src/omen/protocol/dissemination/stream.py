@@ -255,6 +255,12 @@ class Stream:
         while len(history) > 1 and now - history[1][0] > AGES[-1]:
             history.popleft()
 
+    def take_history(self, mark: StreamMark, now: Time) -> None:
+        """What a neighbour says came since when, so that newcomers can be told by one that is a newcomer itself."""
+        top = max(mark.top, mark.last)
+        for age, number in zip(AGES, mark.by_age, strict=False):
+            self.history.appendleft((now - age, number - 1 if number else top))
+
     def by_age(self, now: Time) -> tuple[int, ...]:
         """From which sequence on all came within each of `AGES`, as far back as it is known; 0: none did."""
         found = []

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from omen.protocol.context import NodeContext
-from omen.protocol.events import Handlers, NodeId, Timer, TimerHandlers
+from omen.protocol.events import Handlers, NodeId, Timer, TimerHandlers, Topic
 from omen.protocol.membership.gossip import Gossip
 from omen.protocol.membership.ring import Ring, clockwise
 from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
 from omen.protocol.messages.overlay import DigestOffer, Leaving, Locate, Located, Ref
-from omen.protocol.repair.links import Links
+from omen.protocol.repair.links import UP, Links
 from omen.protocol.repair.requests import Requests
 
 
@@ -94,6 +94,18 @@ class JoinLeave:
         before = [ref for ref in reversed(after) if ref.id != asker][: self._config.resilience]
         reply = {ref.id: ref for ref in (*near, *before)}
         self._out.send(message.asker, Located(message.nonce, message.target, tuple(reply.values())))
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no topic is connected through this node: it has at most one neighbour in each."""
+        own = self._peer_table.topics_of(self._peer_table.id)
+        met: set[Topic] = set()
+        for other, link in self._links.links.items():
+            shared = self._peer_table.topics_of(other) & own
+            if link.state is not UP or not met.isdisjoint(shared):
+                return False
+            met |= shared
+        return not self._requests.open
 
     def depart(self) -> bool:
         """Ask for the repair of the gap this node will leave; whether it can leave at once, as it is alone."""
