@@ -24,6 +24,7 @@ from urllib.request import urlopen
 import pytest
 
 from omen.net.broker import Broker
+from omen.net.observe.front_door import FrontDoorFacts
 from omen.net.observe.http_server import answer
 from omen.net.settings import LIVE, NodeConfig
 
@@ -61,6 +62,7 @@ def test_rules_and_settings_are_what_prometheus_reads_and_fire_when_they_should(
 def test_every_metric_asked_for_in_rules_and_dashboard_is_one_that_nodes_have() -> None:
     async def page() -> str:
         async with Broker(NodeConfig(name="ann")) as ann:
+            ann.front_door = FrontDoorFacts
             return answer(ann, "GET", "/metrics")[2]
 
     kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", asyncio.run(page()), re.MULTILINE))

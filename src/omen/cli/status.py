@@ -41,6 +41,7 @@ def status(arguments: argparse.Namespace) -> int:
         print_json({**totals, "status": nodes})
     else:
         _print_nodes(nodes)
+        _print_front_doors(nodes)
         _print_stalled(nodes)
         _print_banned(nodes)
         _print_warnings(nodes)
@@ -80,6 +81,16 @@ def _print_nodes(nodes: list[dict[str, Any]]) -> None:
         links, topics = len(node["links"]), len(node["topics"])
         rows.append((node["name"], node["status"], links, topics, before, after, *numbers, node["address"]))
     print_table(header, rows)
+
+
+def _print_front_doors(nodes: list[dict[str, Any]]) -> None:
+    """What nodes with a front door have of MQTT, and what went wrong there; nothing where no node has one."""
+    found = [(node["name"], node["mqtt"]) for node in nodes if node.get("mqtt")]
+    if found:
+        print()
+        has = ("clients", "sessions", "subscriptions", "retained", "queued", "shares", "sent", "dropped", "failed")
+        header = ("mqtt at", *has, "waits", "wills")
+        print_table(header, [(name, *(door[key] for key in (*has, "held_back", "wills"))) for name, door in found])
 
 
 def _print_banned(nodes: list[dict[str, Any]]) -> None:

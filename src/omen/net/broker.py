@@ -50,7 +50,6 @@ class Broker(ClusterMember, FormerNames):
 
     def __init__(self, config: NodeConfig | None = None, origin: Origin | None = None) -> None:
         super().__init__(config or NodeConfig(), origin)
-        self.mqtt_addresses: list[str] = []
         self.inbox = Inbox(self.config.limits)
         self.delivered = 0
         self.published = 0

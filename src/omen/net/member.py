@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -18,6 +19,7 @@ from omen.net.flow import wait_until_held
 from omen.net.joining import POLL_S, SeedSearch, wait_until_joined
 from omen.net.name_guard import NameGuard
 from omen.net.names import next_incarnation
+from omen.net.observe.front_door import FrontDoorFacts
 from omen.net.observe.logs import Log
 from omen.net.records import Records
 from omen.net.security.admission import AdmissionControl
@@ -59,6 +61,8 @@ class ClusterMember(ABC):
         self.node = place_of(config.name)
         self.address = ""
         self.http_address = ""
+        self.mqtt_addresses: list[str] = []
+        self.front_door: Callable[[], FrontDoorFacts] | None = None
         self.driver: Driver | None = None
         self.names: dict[int, str] = {}
         self.log = Log(self.name, self.names)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from omen.cli.main import main
+from omen.net.observe.front_door import FrontDoorFacts
 
 NODE: dict[str, Any] = {
     "name": "ann",
@@ -55,3 +57,14 @@ def test_where_none_is_stalled_nothing_is_said_of_it(
     monkeypatch.setattr("omen.net.local.cluster.survey", lambda *_: [NODE])
     assert main(["status"]) == 0
     assert "stalled" not in capsys.readouterr().out
+
+
+def test_what_front_doors_have_is_shown_where_a_node_has_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = asdict(FrontDoorFacts(clients=3, sessions=4, held_back=17, wills=2))
+    monkeypatch.setattr("omen.net.local.cluster.survey", lambda *_: [{**NODE, "mqtt": door}, {**NODE, "mqtt": {}}])
+    assert main(["status"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    first = next(number for number, line in enumerate(lines) if line[:2] == ["mqtt", "at"])
+    assert lines[first + 1] == ["ann", "3", "4", *"0000000", "17", "2"] and not lines[first + 2]

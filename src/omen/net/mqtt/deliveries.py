@@ -23,7 +23,11 @@ STREAMS_AT_MOST = 50_000
 
 
 class Deliveries:
-    """The half of a door that faces its clients. `_disconnect` is for the other half to say."""
+    """The half of a door that faces its clients. `_disconnect` is for the other half to say.
+
+    `repeated`: messages passed over by their marks; `shared`: members chosen for messages, `chosen_again`: for those
+    whose first member had gone; `wills`: those published.
+    """
 
     def __init__(self, limits: DoorLimits) -> None:
         self.limits = limits
@@ -32,7 +36,8 @@ class Deliveries:
         self.retained: dict[str, Retained] = {}
         self.wishes = Wishes(limits.wildcard_matches)
         self.received = self.sent = self.dropped = self.subscriptions = 0
-        self._retained_bytes = 0
+        self.repeated = self.shared = self.chosen_again = self.wills = 0
+        self.retained_bytes = 0
         self._online: dict[str, Client] = {}
         self._tree: FilterTree[tuple[str, str], Subscription] = FilterTree()
         self._out: list[Output] = []
@@ -140,6 +145,7 @@ class Deliveries:
 
     def _deliver_to(self, session: Session, owed: Owed, now: float, stream: Stream | None, sequence: int) -> None:
         if not session.sees(owed.message.mark, now):
+            self.repeated += 1
             return
         if stream is not None and session.expiry:
             session.note(stream, sequence, now)
@@ -211,6 +217,7 @@ class Deliveries:
             return message
         self._choices += 1
         chosen = self.groups.choose_all(message.topic, message.mark or f"{self.owner}|{self._choices}")
+        self.shared += len(chosen)
         return msgspec.structs.replace(message, shares=chosen) if chosen else message
 
     def _give(self, client: Client, owed: Owed, plain: dict[int, bytes], now: float) -> None:
@@ -279,11 +286,11 @@ class Deliveries:
         former = self.retained.get(topic)
         if former is not None and former.version >= kept.version:
             return False
-        size = self._retained_bytes + kept.message.size - (former.message.size if former is not None else 0)
+        size = self.retained_bytes + kept.message.size - (former.message.size if former is not None else 0)
         if size > self.limits.retained_bytes and kept.message.payload:
             self.dropped += 1
             return False
-        self._retained_bytes = size
+        self.retained_bytes = size
         self.retained[topic] = kept
         return True
 

@@ -73,7 +73,8 @@ _retained: msgspec.msgpack.Decoder[Retained] = msgspec.msgpack.Decoder(Retained)
 class Keeper:
     """Stores what the state machine wants stored, and brings it back.
 
-    `unheld`: messages that too few nodes would hold; `unstored`: writes of sessions that too few have taken.
+    `unheld`: messages that too few nodes would hold; `unstored`: writes of sessions that too few have taken; `adopted`:
+    sessions of crashed nodes that go on here; `recovered`: messages of gaps that other nodes held.
     """
 
     def __init__(self, front: FrontDoor) -> None:
@@ -87,7 +88,7 @@ class Keeper:
         self._handed: dict[int, asyncio.Future[None]] = {}
         self._copies: dict[str, tuple[float, bool]] = {}
         self._has_told_groups = False
-        self.unheld = self.unstored = 0
+        self.unheld = self.unstored = self.adopted = self.recovered = 0
         self._holding: dict[str, list[tuple[Published, Callable[[bool], None]]]] = {}
 
     # Beginning and end
@@ -259,6 +260,7 @@ class Keeper:
             found = await self._broker.records.fetch(place_of_topic(gap.topic))
             for one in read_published(gap.topic, found.records):
                 if one.stream == stream and gap.first <= one.sequence <= gap.last:
+                    self.recovered += 1
                     self._door.deliver_late(one.message, stream, one.sequence, lacking, time.time())
             self._front.act()
 
@@ -320,6 +322,7 @@ class Keeper:
             if self.doors.has_come(client_id, now):
                 return  # meanwhile, to another node
             self._broker.log.info("mqtt_session_adopted", client=client_id, former=stored.head.owner)
+            self.adopted += 1
             self._door.adopt(stored, time.time())
             self._owners[client_id] = self.owner
             self._front.start(self._catch_up_on_windows(client_id))

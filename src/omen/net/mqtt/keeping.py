@@ -277,6 +277,7 @@ class Keeping(Deliveries):
         session = None if chosen is None else self.sessions.get(chosen)
         if session is None or group not in session.subscriptions:
             return
+        self.chosen_again += 1
         owed = owed_by(recent.message, [session.subscriptions[group]])
         client = self._online.get(session.client_id)
         if owed.qos:
@@ -322,7 +323,13 @@ class Keeping(Deliveries):
         if session is not None:
             self._persist(session)
 
+    @property
+    def waiting_wills(self) -> int:
+        """How many wills wait for the end of their delay."""
+        return len(self._wills)
+
     def _publish_will(self, will: ApplicationMessage) -> None:
+        self.wills += 1
         self._out.append(Publish(0, 0, will))
 
     def _end_session(self, session: Session, is_moved: bool = False) -> None:

@@ -10,6 +10,7 @@ from mqtt5 import ConnAckReasonCode
 
 from omen.errors import InvalidInput
 from omen.net.mqtt.door import Door
+from omen.net.mqtt.facts import facts_of
 from omen.net.mqtt.listener import FrontDoor
 from omen.net.mqtt.outputs import DoorLimits, Rights
 from omen.net.mqtt.users import Users
@@ -35,6 +36,7 @@ async def open_front_door(broker: Broker) -> FrontDoor:
         origins = config.mqtt_ws_origins if not config.mqtt_users or config.mqtt_anonymous else ("*",)
         await front.open_websocket(config.mqtt_ws, origins)
     broker.mqtt_addresses = front.addresses
+    broker.front_door = lambda: facts_of(front)
     return front
 
 

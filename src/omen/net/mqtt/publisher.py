@@ -37,7 +37,7 @@ REASONS: tuple[tuple[type[OmenError], PubAckReasonCode], ...] = (
 
 class Publisher:
     """Publishes for the clients of one door. `active`: how many of them have something to publish just now;
-    `held_back`: how often one waited for those who read.
+    `held_back`: how often one waited for those who read; `failed`: messages that could not be published.
     """
 
     def __init__(self, front: FrontDoor) -> None:
@@ -49,7 +49,7 @@ class Publisher:
         self._own: dict[tuple[str, int], str] = {}
         self._unheld: dict[str, deque[tuple[int, int]]] = {}
         self._ack_loop: asyncio.Task[None] | None = None
-        self.held_back = 0
+        self.held_back = self.failed = 0
         self._busy_elsewhere: dict[str, tuple[frozenset[str], float]] = {}
         self._telling: asyncio.Task[None] | None = None
         self._to_hold: set[int] = set()  # tokens that wait for both, neighbours and successors
@@ -85,6 +85,7 @@ class Publisher:
             try:
                 await self._publish_one(output.message, output.token, output.at or time.time())
             except OmenError as error:
+                self.failed += 1
                 self._broker.log.warning("mqtt_publish_failed", topic=output.message.topic, cause=str(error))
                 self._door.refused(output.token, reason_of(error), time.time())
                 self._front.act_soon()

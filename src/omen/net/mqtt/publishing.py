@@ -82,6 +82,7 @@ class Publishing(Keeping):
         if not taken.mark and self._is_stored(session):
             taken.mark = self._new_mark()
             taken.shares = self.groups.choose_all(output.message.topic, taken.mark)
+            self.shared += len(taken.shares)
         message = msgspec.structs.replace(output.message, mark=taken.mark, shares=taken.shares)
         marked = Publish(output.connection, output.token, message, taken.at)
         self._persist(session, lambda: self._out.append(marked))

@@ -154,6 +154,11 @@ class Session:
         return len(self._queue)
 
     @property
+    def marks(self) -> int:
+        """How many marks are remembered."""
+        return len(self._seen)
+
+    @property
     def queued_bytes(self) -> int:
         return self._bytes
 

@@ -6,6 +6,7 @@ import platform
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from omen.net.observe.front_door import write_front_door
 from omen.net.observe.health import WARNINGS, readiness_of
 from omen.net.observe.logs import line_handlers
 from omen.net.observe.metrics import Page
@@ -39,6 +40,8 @@ def metrics_of(broker: Broker, openmetrics: bool = False) -> str:
     _write_connections(page, driver)
     _write_admission(page, broker, driver)
     _write_faults(page, driver, status)
+    if broker.front_door is not None:
+        write_front_door(page, broker.front_door())
     return page.text()
 
 

@@ -59,5 +59,6 @@ def topology_of(broker: Broker) -> dict[str, Any]:
         "denied": dict(broker.admission.access.denied),
         "offences": {label_of(peer): round(points, 2) for peer, points in node.offences.items()},
         "banned": {label_of(peer): round(left / 1e6, 1) for peer, left in node.bans.items()},
+        "mqtt": asdict(broker.front_door()) if broker.front_door is not None else {},
         "signatures": dict(broker.admission.signatures.counts) if broker.admission.signatures is not None else {},
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import omen.net.observe.front_door as front_door
 import omen.net.observe.node_metrics as node_metrics
 
 ROOT = Path(__file__).parents[4]
@@ -17,9 +18,10 @@ UNITS = {"ms", "millis", "milliseconds", "us", "minutes", "hours", "kb", "mb", "
 
 def calls() -> list[tuple[str, str, str]]:
     """How each metric is written: as what, its name, its help."""
-    tree = ast.parse(Path(node_metrics.__file__).read_text(encoding="utf-8"))
+    trees = [ast.parse(Path(one.__file__).read_text(encoding="utf-8")) for one in (node_metrics, front_door)]
     return [
         (call.func.attr, ast.literal_eval(call.args[0]), ast.literal_eval(call.args[1]))
+        for tree in trees
         for call in ast.walk(tree)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
