@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 PENDING_MOST, PENDING_LEAST = 256, 64
 """A client with so many publications that wait to be published is not read from, until so few are left."""
-WRITE_BUFFER = 1 << 20
+WRITE_BUFFER, UNREAD_MOST = 1 << 20, 4 << 20
+"""A client with so much to read gets no messages with QoS 0; with so much more it is not read from: all is answered."""
+LINGER_S = 5.0
+"""A connection that is closed has so long to take what was written before."""
 READ_AT_ONCE, READ_MOST, READ_LEAST = 512 << 10, 64 << 10, 4 << 10
 """Bytes that all clients together may have taken at once, by how many of them publish just now; and of one client."""
 
@@ -71,6 +74,7 @@ class ClientLink(asyncio.BufferedProtocol):
         except Malformed as error:
             self._front.door.refuse(self.number, error, self._decoder.version, time.time())
         self._front.act()
+        self.read_if_room()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._front.on_lost(self)
@@ -81,19 +85,33 @@ class ClientLink(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._front.door.pause(self.number, False, time.time())
         self._front.act()
+        self.read_if_room()
 
     def flush(self) -> None:
         if self.buffer and self.transport is not None:
             self.transport.write(b"".join(self.buffer))
             self.buffer.clear()
+            if self._is_paused:
+                self.read_if_room()
+
+    def close(self) -> None:
+        """Close the connection once what was written has gone out, or has not for long: its client may not read."""
+        if self.transport is not None:
+            self.flush()
+            self.transport.close()
+            asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
 
     def read_if_room(self) -> None:
-        """Backpressure for one client: its socket is read when what it published before is under way."""
+        """Backpressure for one client: its socket is read when what it published before is under way, when it has read
+        what it was answered, and not while what it sent after CONNECT waits for its session.
+        """
         if self.transport is None or self.transport.is_closing():
             return
-        if not self._is_paused and len(self.pending) > PENDING_MOST:
+        pending, unread = len(self.pending), self.transport.get_write_buffer_size()
+        is_waiting = self._front.door.is_waiting(self.number)
+        if not self._is_paused and (pending > PENDING_MOST or unread > UNREAD_MOST or is_waiting):
             self._is_paused = True
             self.transport.pause_reading()
-        elif self._is_paused and len(self.pending) < PENDING_LEAST:
+        elif self._is_paused and pending < PENDING_LEAST and unread <= WRITE_BUFFER and not is_waiting:
             self._is_paused = False
             self.transport.resume_reading()

@@ -96,6 +96,11 @@ class Door(Publishing):
             return
         handle(client, packet, now)
 
+    def is_waiting(self, number: int) -> bool:
+        """Whether packets of a client wait until it is accepted."""
+        client = self.clients.get(number)
+        return client is not None and bool(client.waiting)
+
     def refuse(self, number: int, error: Malformed, version: int, now: float) -> None:
         """What came cannot be read."""
         client = self.clients.get(number)
@@ -245,6 +250,7 @@ class Door(Publishing):
         if session is None:
             session = self.sessions[client.id] = Session(client.id, 0, self.limits.session)
             session.next_number = int(now * 1e6)
+            session.begun = now
         session.expiry, session.ends_at = packet.session_expiry_interval, None
         client.session = session
         if packet.will is not None:

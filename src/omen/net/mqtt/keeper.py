@@ -274,7 +274,8 @@ class Keeper:
                 return
             self._owners[client_id] = head.owner
             if head.owner not in ("", self.owner):
-                self._door.disown(client_id)
+                self._door.disown(client_id, head.begun)
+                self._front.act_soon()
         elif record.key.startswith(RETAINED) and record.value:
             with suppress(msgspec.MsgspecError):
                 self._door.retain(_retained.decode(record.value))

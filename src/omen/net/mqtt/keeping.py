@@ -168,6 +168,7 @@ class Keeping(Deliveries):
             tuple((number, one.mark, one.at) for number, one in session.received.items()),
             pack_marks(mark for mark in seen if is_plain_mark(mark)),
             0.0 if client is not None else will_at,
+            session.begun,
         )
         return [write_head(head, life), *changes]
 
@@ -209,6 +210,7 @@ class Keeping(Deliveries):
         session = self.sessions[head.client_id] = Session(head.client_id, head.expiry, self.limits.session)
         last = max((number for number, _ in stored.messages), default=0)
         session.next_number = max(last + 1, head.first, int(now * 1e6))
+        session.begun = head.begun
         session.received = _restore_taken(head)
         for mark in (*head.seen, *unpack_marks(head.marks)):
             session.sees(mark, now)
@@ -311,10 +313,15 @@ class Keeping(Deliveries):
         is_endless = session.expiry == LONGEST_EXPIRY and longest == LONGEST_EXPIRY
         return None if is_endless else now + min(session.expiry, longest)
 
-    def disown(self, client_id: str) -> None:
-        """Another node has the session now: what is here of it, and not connected, goes."""
+    def disown(self, client_id: str, begun: float) -> None:
+        """Another node has the session now: what is here of it, and not connected, goes. Where it is another session,
+        which has `begun` later, this one has ended, and its will is not taken back.
+        """
         session = self.sessions.get(client_id)
         if session is not None and client_id not in self._online:
+            _, will = self._wills.get(client_id, (0.0, None))
+            if will is not None and begun > session.begun > 0:
+                self._publish_will(will)
             self._end_session(session, is_moved=True)
 
     def store_again(self, client_id: str) -> None:

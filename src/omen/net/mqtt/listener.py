@@ -214,9 +214,8 @@ class FrontDoor:
                 raise AssertionError(output)
             case Close(number):
                 link = self._links.pop(number, None)
-                if link is not None and link.transport is not None:
-                    link.flush()
-                    link.transport.close()
+                if link is not None:
+                    link.close()
             case Publish(number):
                 self.publisher.publish(self._links.get(number, self._nobody), output)
             case Carry(_, _, replay=True):

@@ -131,6 +131,7 @@ class Session:
     def __init__(self, client_id: str, expiry: int, limits: SessionLimits) -> None:
         self.client_id = client_id
         self.expiry = expiry
+        self.begun = 0.0
         self.ends_at: float | None = None
         self.subscriptions: dict[str, Subscription] = {}
         self.received: dict[int, Taken] = {}

@@ -27,7 +27,7 @@ class SessionHead(msgspec.Struct, frozen=True):
     messages with QoS 2 that its node took, and may have published, by their marks; `pending_shares`: to whom of shared
     subscriptions; `published`: the marks of all these, and when; `seen` and `marks`: marks that came lately;
     `saved_at`: when this was written, in seconds since 1970; `ahead`: runs of messages beyond its positions. `will_at`:
-    when the will of a client that is gone is published, 0 where it is not.
+    when the will of a client that is gone is published, 0 where it is not; `begun`: when the session began.
     """
 
     client_id: str
@@ -51,6 +51,7 @@ class SessionHead(msgspec.Struct, frozen=True):
     published: tuple[tuple[int, str, float], ...] = ()
     marks: tuple[tuple[str, tuple[int, ...]], ...] = ()
     will_at: float = 0.0
+    begun: float = 0.0
 
 
 class StoredSession(msgspec.Struct, frozen=True):

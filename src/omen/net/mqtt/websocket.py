@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -49,12 +48,20 @@ class SocketTransport(asyncio.Transport):
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """They are fixed."""
 
+    def get_write_buffer_size(self) -> int:
+        return self._size
+
     def is_closing(self) -> bool:
         return self._is_closing
 
     def close(self) -> None:
         self._is_closing = True
         self._news.set()
+        self.may_read.set()
+
+    def abort(self) -> None:
+        self.close()
+        self._socket.transport.abort()
 
     def pause_reading(self) -> None:
         self.may_read.clear()
@@ -64,19 +71,26 @@ class SocketTransport(asyncio.Transport):
 
     async def run(self) -> None:
         """Send what is written, in binary frames (MQTT-6.0.0-1), until it is closed."""
-        with suppress(ConnectionClosed):
-            while self._parts or not self._is_closing:
-                if not self._parts:
-                    self._news.clear()
-                    await self._news.wait()
-                    continue
-                data, self._parts = b"".join(self._parts), []
-                await self._socket.send(data)
-                self._size -= len(data)
-                if self._is_slow and self._size < LOW:
-                    self._is_slow = False
-                    self._link.resume_writing()
-            await self._socket.close()
+        try:
+            await self._send_all()
+        except ConnectionClosed:
+            pass
+        finally:
+            self.may_read.set()  # who reads finds out that it is over
+
+    async def _send_all(self) -> None:
+        while self._parts or not self._is_closing:
+            if not self._parts:
+                self._news.clear()
+                await self._news.wait()
+                continue
+            data, self._parts = b"".join(self._parts), []
+            await self._socket.send(data)
+            self._size -= len(data)
+            if self._is_slow and self._size < LOW:
+                self._is_slow = False
+                self._link.resume_writing()
+        await self._socket.close()
 
 
 def _is_local(origin: str) -> bool:

@@ -83,3 +83,16 @@ def test_a_node_that_leaves_hands_on_a_will_that_waits_and_a_client_that_comes_t
     there.door.tick(there.now)
     there.settle()
     assert here.published == there.published == []
+
+
+def test_a_node_that_hears_of_another_session_first_publishes_the_will_of_its_own() -> None:
+    """The record of a session that a client has begun elsewhere may come before word that the client is there."""
+    for is_another in (True, False):
+        here = Stored()
+        here.connect(1, "me", session_expiry_interval=60, will=gone(10))
+        here.door.lost(1, here.now)
+        here.settle()
+        begun = here.door.sessions["me"].begun
+        here.door.disown("me", begun + 1 if is_another else begun)
+        here.settle()
+        assert len(here.published) == is_another and "me" not in here.door.sessions
