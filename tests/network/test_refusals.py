@@ -21,6 +21,7 @@ from omen.net.local.forking import fork_node
 from omen.net.names import split_address
 from omen.net.security.hello import Hello
 from omen.protocol.events import Connect, Send
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import Heartbeat
 
 ENOUGH_S = 0.6  # two attempts and their refusals take 0.1 s
@@ -94,6 +95,31 @@ def test_a_message_to_where_nobody_listens_is_told_to_the_core(
                 ann.driver.obey([Send(99, address, Heartbeat(1))])
                 await asyncio.sleep(0.05)
                 assert unreached
+
+    go(run())
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_of_a_peer_that_has_refused_nothing_is_told_that_was_not_tried(
+    monkeypatch: pytest.MonkeyPatch, is_moved: bool
+) -> None:
+    """It listens again, or elsewhere: two words that it does not would have a repair do without it."""
+
+    async def run() -> None:
+        unreached: list[int] = []
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            address = f"127.0.0.1:{closed.getsockname()[1]}"
+        async with Broker(config("ann", "tea")) as ann:
+            assert ann.driver is not None
+            peers, bob = ann.driver.peers, place_of("bob")
+            ann.driver.obey([Connect(bob, address)])
+            await until(lambda: peers.table[bob].failures > 3)
+            await asyncio.sleep(0.15)
+            monkeypatch.setattr(ann.driver, "on_peer_unreached", lambda node, where: unreached.append(node))
+            async with Broker(config("bob", "jazz", listen="127.0.0.1:0" if is_moved else address)) as there:
+                ann.driver.obey([Send(bob, there.address, Heartbeat(1))])
+                await until(lambda: there.driver is not None and there.driver.received["Heartbeat"])
+            assert not unreached
 
     go(run())
 

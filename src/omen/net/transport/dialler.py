@@ -16,6 +16,7 @@ from omen.net.security.credentials import explain
 from omen.net.security.hello import Hello, Refused
 from omen.net.transport.connection import Connection, Owner
 from omen.net.transport.peer import Peer
+from omen.protocol.events import NodeId
 
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
 YIELD_S = 0.25  # the end with the higher place lets the other dial first, so that one connection is made, not two
@@ -62,6 +63,19 @@ class Dialler:
         """When a second refusal would prove that the process has ended."""
         if not self.is_closed and not peer.is_dialled:
             peer.retry = self._loop.call_later(REFUSED_RETRY_S, self._retry, peer)
+
+    def hurry(self, peer: Peer, asker: NodeId | None) -> bool:
+        """Who sends to a peer that has refused need not wait until it is dialled again: by now another process may
+        listen there, or the peer be at another address. False: it has refused there a moment ago.
+        """
+        where, at = peer.refused_at or ("", 0.0)
+        now = self._loop.time()
+        if where == peer.address and now - at < REFUSED_RETRY_S:
+            return False
+        if where and (asker is None or self._owner.admission.dials.pay(asker, now)):
+            self.stop(peer)
+            self.dial(peer)
+        return True
 
     def _dial_after(self, peer: Peer, delay: float) -> None:
         if not self.is_closed and not peer.is_dialled:

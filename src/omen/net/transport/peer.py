@@ -50,7 +50,8 @@ class PeerListener(Protocol):
 class Peer(msgspec.Struct):
     """One peer. `is_wanted`: the core wants this connection. `is_broken`: frames were lost.
 
-    `is_refused`: the last dial was. `direct_address`: where its process itself listens, once there was a connection.
+    `refused_at`: where the last dial was refused, if it was, and when. `direct_address`: where its process itself
+    listens, once there was a connection.
     `up_since`: of the last connection.
     """
 
@@ -61,7 +62,7 @@ class Peer(msgspec.Struct):
     session: int = 0
     is_wanted: bool = False
     is_broken: bool = False
-    is_refused: bool = False
+    refused_at: tuple[str, float] | None = None
     connection: Connection | None = None
     dialling: asyncio.Task[None] | None = None
     retry: asyncio.TimerHandle | None = None

@@ -98,7 +98,7 @@ class Peers:
             peer.address = address
         self._hold(peer, parts, size, urgent, since)
         self._dialler.dial(peer)
-        if peer.is_refused and peer.retry is not None:  # who asks need not wait until it is dialled again
+        if peer.retry is not None and not self._dialler.hurry(peer, asker):
             self._loop.call_soon(self._listener.on_peer_unreached, node, peer.address)
 
     def _may_dial(self, asker: NodeId | None) -> bool:
@@ -244,7 +244,7 @@ class Peers:
 
     def _attach(self, peer: Peer, connection: Connection) -> None:
         peer.connection = connection
-        peer.up_since, peer.is_refused = self._loop.time(), False
+        peer.up_since, peer.refused_at = self._loop.time(), None
         peer.failures = 0
         peer.is_reported = False
         self._unreachable.discard(peer.node)
@@ -339,8 +339,8 @@ class Peers:
         """Tell when nobody listens where the peer itself did (a full backlog, a host that is down, a process without
         descriptors: none of them refuses), or where others say that it is; whether all is done then.
         """
-        peer.is_refused = isinstance(error, ConnectionRefusedError)
-        if not peer.is_refused:
+        peer.refused_at = (peer.address, self._loop.time()) if isinstance(error, ConnectionRefusedError) else None
+        if peer.refused_at is None:
             return False
         if peer.address != peer.direct_address or peer.failures > TRIES_BEFORE_LOSS:
             self._listener.on_peer_unreached(peer.node, peer.address)
