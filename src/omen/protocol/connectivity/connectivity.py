@@ -94,6 +94,7 @@ class Connectivity:
         self._certified_at: dict[Topic, Time] = {}
         self._proposed: dict[Pair, tuple[int, Time]] = {}
         self._nonce = 0
+        self._last: Topic = -1
 
     def handlers(self) -> Handlers:
         return {NearbyQuery: self.on_query, NearbyReply: self.on_reply, NearbyChanged: self.on_changed}
@@ -173,7 +174,7 @@ class Connectivity:
 
     def _begin(self, wanted: set[Topic], furthest: int) -> None:
         """`furthest`: without news a search goes further, so that no link is made because another way was found."""
-        topics = frozenset(sorted(wanted)[:WIDEST])
+        topics = self._next_of(wanted)
         self.due -= topics
         near = {node: shared & topics for node, shared in self._up.items() if shared & topics}
         several = {topic for topic in topics if sum(topic in shared for shared in near.values()) > 1}
@@ -186,6 +187,13 @@ class Connectivity:
         most = max(ASKED_AT_MOST, 2 * len(near))
         self.search = Search(self._nonce, Surroundings(self._peer_table.id, several, near), furthest, most)
         self._ask({node: (self._links.links[node].ref, shared) for node, shared in near.items()})
+
+    def _next_of(self, wanted: set[Topic]) -> frozenset[Topic]:
+        """Those with news first; the others in turn, so that none waits for ever for those that are old again."""
+        due, last = self.due, self._last
+        taken = sorted(wanted, key=lambda topic: (topic not in due, topic <= last, topic))[:WIDEST]
+        self._last = taken[-1]
+        return frozenset(taken)
 
     def _certify(self, topics: Iterable[Topic]) -> None:
         for topic in topics:

@@ -149,7 +149,9 @@ class LinkPruning:
 
     def keep_lasting(self, node: NodeId) -> None:
         """This link is a way round a node: it is not pruned."""
-        if len(self._lasting) >= REMEMBERED_AT_MOST:
+        if len(self._lasting) >= REMEMBERED_AT_MOST:  # those that are no link any more go first
+            self._lasting = {one: None for one in self._lasting if one in self._links.links}
+        if len(self._lasting) >= REMEMBERED_AT_MOST and node not in self._lasting:
             del self._lasting[next(iter(self._lasting))]
         self._lasting[node] = None
 

@@ -31,14 +31,14 @@ ME, TOPIC = 1, 70
 
 
 class Driven:
-    """A node with links in one topic to some others."""
+    """A node with links in one topic, or those given, to some others."""
 
-    def __init__(self, *near: int, **settings: Any) -> None:
-        self.context = context = make_context(ME, (TOPIC,), **{"connectivity": 2, **settings})
+    def __init__(self, *near: int, topics: tuple[int, ...] = (TOPIC,), **settings: Any) -> None:
+        self.context = context = make_context(ME, topics, **{"connectivity": 2, **settings})
         self.links = Links(context)
         for node in near:
             self.links.preset(ref(node), ())
-            context.peer_table.learn(describe(node, (TOPIC,)))
+            context.peer_table.learn(describe(node, topics))
         ring, views, lookup = Ring(context), Views(context, None), RingLookup(context)
         reports = LossReports(context, ring, lookup, Coordinator(context, ring, views, lookup))
         requests = Requests(context, ring, self.links, views, OwnDescriptor(context, self.links, reports))
@@ -232,6 +232,31 @@ def test_no_link_is_pruned_at_connectivity_two_nor_where_a_node_counts_on_it() -
     assert prunable(plain) == ()
     plain.context.clock.now += 30 * SECOND
     assert prunable(plain) == (3,)
+
+
+def test_a_link_to_keep_is_not_forgotten_for_those_that_are_gone() -> None:
+    plain = Driven(2, 3, connectivity=1)
+    plain.pruning.keep_lasting(2)
+    for node in range(1000, 2000):
+        plain.pruning.keep_lasting(node)
+    assert plain.pruning.prunable() == (3,)
+
+
+def test_of_very_many_topics_all_have_their_turn() -> None:
+    many = tuple(range(2000))
+    driven = Driven(2, 3, topics=many)
+    asked: set[int] = set()
+    for nonce in range(1, 5):
+        (_, query), _ = driven.search()
+        assert isinstance(query, NearbyQuery)
+        asked.update(query.topics)
+        for node, other in ((2, 3), (3, 2)):
+            all_of_them = b"\xff" * (len(query.topics) // 8)
+            driven.part.on_reply(
+                node, NearbyReply(ref(node), nonce, all_of_them, 1, False, ((ref(other), all_of_them),))
+            )
+        driven.context.clock.now += 11 * SECOND
+    assert len(asked) == len(many)
 
 
 def test_a_node_with_all_the_links_it_may_have_says_so() -> None:
