@@ -26,7 +26,7 @@ from omen.protocol.messages.overlay import (
     ShadowReply,
 )
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
-from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, Outcome, PutOff
+from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, NotReady, Outcome, PutOff
 from omen.protocol.repair.repair import LinkedLossLookup, Repairer, RepairTimer, UnreachedTimer
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
@@ -143,6 +143,10 @@ class Coordinator:
             case PutOff(event, times):
                 self._out.notify(RepairStopped(event, RepairOutcome.PUT_OFF))
                 self._put_off(event, times)
+            case NotReady(event):
+                self._out.notify(RepairStopped(event, RepairOutcome.PUT_OFF))
+                self.event_queue.requeue(event)
+                self.process_exe_q()
             case Abandoned(event):
                 self._out.notify(RepairStopped(event, RepairOutcome.ABANDONED))
                 self._abandon(event)

@@ -64,6 +64,11 @@ class EventQueue:
         self.exe_q.remove(oldest)
         return oldest
 
+    def requeue(self, event: EventId) -> None:
+        """Behind all others."""
+        self.pending[event] = self.pending.pop(event)
+        self.exe_q.append(event)
+
     def collect(self, event: EventId, repaired: Iterable[Ref]) -> None:
         """The event is handled, these former neighbours heard: forget all but that, and that in time (gcChurnEvent)."""
         self.standby.pop(event, None)

@@ -1,4 +1,4 @@
-"""How a repair ends: all links made, or left to another, put off, abandoned."""
+"""How a repair ends: all links made, or left to another, put off, behind others, abandoned."""
 
 from __future__ import annotations
 
@@ -27,11 +27,17 @@ class PutOff(msgspec.Struct, frozen=True):
     times: int = 0
 
 
+class NotReady(msgspec.Struct, frozen=True):
+    """What is kept of the lost node is not ready yet: the events queued go first."""
+
+    event: EventId
+
+
 class Abandoned(msgspec.Struct, frozen=True):
     """The node that asked for this repair does not answer."""
 
     event: EventId
 
 
-Outcome = Finished | LeftToAnother | PutOff | Abandoned
+Outcome = Finished | LeftToAnother | PutOff | NotReady | Abandoned
 """How a repair ended here; None: it is still under way."""

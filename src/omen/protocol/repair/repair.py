@@ -23,7 +23,7 @@ from omen.protocol.messages.overlay import (
 from omen.protocol.repair.backups import members_for_join
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.led_walk import LedWalk
-from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, Outcome, PutOff
+from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, NotReady, Outcome, PutOff
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.views import Views
 
@@ -125,7 +125,7 @@ class Repairer:
         if repair is None or timer != RepairTimer(repair.stage, repair.event, repair.attempt):
             return None
         if repair.stage == WAITING:
-            return self._wait_until_ready(repair)
+            return self._wait_until_ready(repair, may_yield=True)
         elif repair.stage == GATHERING and repair.centre is None:
             return self._ask(repair)
         elif repair.stage == GATHERING:
@@ -197,8 +197,8 @@ class Repairer:
             and not (living and table.is_declared_failed(ref))
         ]
 
-    def _wait_until_ready(self, repair: Repair) -> Outcome | None:
-        """Alg. 5 line 3: wait until R(v'), or until it is no longer this node's to do."""
+    def _wait_until_ready(self, repair: Repair, may_yield: bool = False) -> Outcome | None:
+        """Alg. 5 line 3: wait until R(v'), or until it is no longer this node's to do. Others need not wait."""
         event = repair.event
         if event.kind == EventKind.LEAVE and not self._ring.is_in_pred_range(event.node):
             self.repair = None
@@ -206,6 +206,9 @@ class Repairer:
         ready = (
             event.kind != EventKind.LEAVE or event.node not in self._views.shadows or self._views.is_ready(event.node)
         )
+        if not ready and may_yield and self._event_queue.exe_q:
+            self.repair = None
+            return NotReady(event)
         if not ready:
             self._out.set_timer(RepairTimer(WAITING, event, repair.attempt), self._config.gossip_period // 4)
             return None

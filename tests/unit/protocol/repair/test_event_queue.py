@@ -19,6 +19,16 @@ def test_what_is_taken_over_comes_before_what_was_heard_of_later() -> None:
     assert [queue.take() for _ in range(3)] == [old, new, newest]
 
 
+def test_what_is_not_ready_goes_behind_all_others() -> None:
+    queue = EventQueue()
+    old, new = (EventId(node, 1, EventKind.LEAVE) for node in (7, 3))
+    for event in (old, new):
+        queue.get(event)
+    queue.exe_q.append(new)
+    queue.requeue(old)
+    assert [queue.take() for _ in range(2)] == [new, old]
+
+
 def test_what_is_recalled_of_a_linked_loss_is_known_once_its_neighbours_were_named() -> None:
     queue, lost = EventQueue(), EventId(7, 1, EventKind.LEAVE)
     assert not queue.recall(lost, None).known

@@ -19,10 +19,10 @@ from omen.protocol.messages.overlay import (
 )
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.join_check import needed_links
-from omen.protocol.repair.outcomes import Finished
+from omen.protocol.repair.outcomes import Finished, NotReady
 from omen.protocol.repair.repair import Repairer, RepairTimer, UnreachedTimer
 from omen.protocol.repair.shadow_set import Loss, to_bits
-from omen.protocol.repair.views import Views
+from omen.protocol.repair.views import Shadow, Views
 from unit.protocol.contexts import make_context, ref, sent
 
 LOST = EventId(90, 1, EventKind.LEAVE)
@@ -32,11 +32,14 @@ TOPIC = 1
 class Coordinating:
     """Node 100, about to repair the loss of node 90, whose neighbours were 7 and 8, but for the backups."""
 
-    def __init__(self, backups: tuple[int, ...] = ()) -> None:
+    def __init__(self, backups: tuple[int, ...] = (), followed: tuple[int, ...] = ()) -> None:
         self.context = make_context(100, (TOPIC,))
-        queue = EventQueue()
+        self.queue = EventQueue()
         ring = Ring(self.context)
-        self.repairer = Repairer(self.context, ring, Views(self.context), RingLookup(self.context), queue)
+        self.views = Views(self.context)
+        for node in followed:
+            self.views.shadows[node] = Shadow()
+        self.repairer = Repairer(self.context, ring, self.views, RingLookup(self.context), self.queue)
         former = {node: ref(node) for node in (7, 8) if node not in backups}
         self.loss = Loss(LOST, {TOPIC}, former, {node: ref(node) for node in backups})
         assert self.repairer.begin(LOST, PendingEvent(self.loss)) is None
@@ -100,6 +103,15 @@ def test_the_shadow_set_is_asked_and_both_ends_of_a_link_are_told() -> None:
         (7, 8),
         (8, 7),
     ]
+
+
+def test_events_queued_do_not_wait_for_a_loss_whose_backups_are_not_ready() -> None:
+    coordinating = Coordinating(followed=(90,))
+    assert coordinating.stages() == [RepairStage.WAITING]
+    assert coordinating.fire(RepairStage.WAITING) is None, "no other waits"
+    coordinating.queue.exe_q.append(EventId(80, 1, EventKind.LEAVE))
+    assert coordinating.fire(RepairStage.WAITING) == NotReady(LOST)
+    assert coordinating.repairer.repair is None
 
 
 @pytest.mark.parametrize("stage", list(RepairStage))
