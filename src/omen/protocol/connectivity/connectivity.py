@@ -153,6 +153,8 @@ class Connectivity:
             return
         self._set_timer()
         requests = self._requests
+        if not self._links.links:  # who is alone cuts nothing
+            self.cut.clear()
         if self.search is not None or requests.departing or requests.joining or not self._links.links:
             return
         if any(link.state.value in ("planned", "opening", "accepted") for link in self._links.links.values()):

@@ -87,6 +87,19 @@ def test_a_cut_node_has_its_neighbours_linked_and_looks_again() -> None:
     assert not driven.part.cut
 
 
+def test_a_node_that_is_left_alone_cuts_nothing() -> None:
+    driven = Driven(2, 3)
+    driven.search()
+    driven.answer(2, ME)
+    driven.answer(3, ME)
+    assert driven.part.cut
+    for node in (2, 3):
+        driven.links.drop(node)
+    driven.part.follow_links()
+    driven.search()
+    assert not driven.part.cut
+
+
 def test_the_search_goes_outwards_and_asks_each_node_once() -> None:
     driven = Driven(2, 3)
     driven.search()
