@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omen.pipeline import merging
-from omen.pipeline.edge_lists import EdgeReader, read_edge_line
+from omen.pipeline.edge_lists import EdgeReader
+from omen.workloads.edge_lists import read_edge_line
 
 words = st.one_of(
     st.integers(-(2**63), 2**63 - 1).map(str),

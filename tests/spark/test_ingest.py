@@ -8,14 +8,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from omen.errors import InvalidInput, InvalidTable
-from omen.pipeline import edge_lists, merging, table_lines
-from omen.pipeline.edge_lists import read_edge_line
+from omen.pipeline import table_lines
+from omen.pipeline.engines import require_readable
 from omen.pipeline.failures import spark_failures
 from omen.pipeline.ingest import Counts, ingest_edges, require_few_rejects
-from omen.pipeline.lines import require_readable
 from omen.pipeline.subscriptions import ingest_adjacency, ingest_subscriptions
 from omen.tables import read_table
-from omen.workloads import import_subscriptions
+from omen.workloads import edge_lists, import_subscriptions
+from omen.workloads.edge_files import NOT_A_WHOLE_NUMBER
+from omen.workloads.edge_lists import read_edge_line
 
 SHAPES = b"""\
 # a comment
@@ -118,7 +119,7 @@ def test_labels_are_numbers_only_if_every_one_is(spark: SparkSession, tmp_path: 
     read.release()
     numbers = ingest_edges(spark, str(path), labels="integer", either_way=True)
     assert rows_of(numbers.pairs) == [(1, 2), (2, 7)]
-    assert numbers.counts.rejected == {merging.NOT_A_WHOLE_NUMBER: 1}
+    assert numbers.counts.rejected == {NOT_A_WHOLE_NUMBER: 1}
     assert [row[1] for row in rows_of(numbers.rejected)] == [3]
     numbers.release()
 

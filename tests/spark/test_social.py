@@ -5,14 +5,17 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from omen.errors import InvalidInput
-from omen.pipeline.degrees import Ccdf, distance, sum_degrees
+from omen.pipeline.degrees import sum_degrees
 from omen.pipeline.ingest import Ingested, ingest_edges
-from omen.pipeline.social import SocialRequest, edges_among, sample_social, sample_users, subscriptions
+from omen.pipeline.social import edges_among, sample_social, sample_users, subscriptions
 from omen.tables import read_workload
+from omen.workloads.edge_files import LabelKind
+from omen.workloads.social import SocialRequest, sample_locally
 
 FACEBOOK = "facebook_combined.txt.gz"
 HIGGS = "higgs-social_network.prefix.edgelist.gz"
@@ -138,12 +141,54 @@ def test_a_workload_is_written_with_what_it_was_made_of(spark: SparkSession, tmp
         sample_social(spark, SocialRequest("x", directed=False, nodes=1, subscribers_only=True), str(tmp_path / "v"))
 
 
-def test_distance_is_the_largest_gap_between_the_curves() -> None:
-    def ccdf(graph: str, degrees: list[int], users: list[int]) -> Ccdf:
-        return Ccdf(graph, "followers", np.array(degrees), np.array(users))
+ODD_EDGES = b"""\
+# a comment
+source,target
+b,a
+c , "a"
+d,b
+d,d
+b,a
+\xff,a
+one
 
-    original = ccdf("original", [0, 2, 4], [2, 4, 4])
-    assert original.fraction.tolist() == [1.0, 0.8, 0.4]
-    assert distance([original, ccdf("sample", [0, 2, 4], [1, 2, 2])])["followers"] == {"degree": 0.0, "shape": 0.0}
-    halved = distance([original, ccdf("sample", [0, 1, 2], [2, 4, 4])])["followers"]
-    assert halved == {"degree": pytest.approx(0.4), "shape": 0.0}
+zo\xc3\xab,a
+source,target
+a-user-whose-name-is-longer-than-thirty-two-bytes,d
+"""
+
+
+@pytest.mark.parametrize(("directed", "nodes"), [(True, 4), (False, 6)])
+def test_one_machine_draws_the_same_sample_of_words(
+    spark: SparkSession, tmp_path: Path, directed: bool, nodes: int
+) -> None:
+    (tmp_path / "edges.csv").write_bytes(ODD_EDGES)
+    asked = SocialRequest(str(tmp_path / "edges.csv"), directed=directed, nodes=nodes, seed=3, seeds=1)
+    require_same(spark, asked, tmp_path)
+
+
+@pytest.mark.parametrize(("labels", "only"), [("auto", True), ("integer", False), ("text", False)])
+def test_one_machine_draws_the_same_sample_of_numbers(
+    spark: SparkSession, tmp_path: Path, labels: LabelKind, only: bool
+) -> None:
+    draws = np.random.default_rng(3).integers(-40, 400, (500, 2)).tolist()
+    lines = [f"{a}\t{b}" for a, b in draws] + ["+5 6", "5 06", "7 x" if labels == "integer" else "7 8", "1 2 word"]
+    edges = tmp_path / "edges"
+    edges.write_bytes("\r\n".join(lines).encode())
+    asked = SocialRequest(str(edges), True, 90, 2**63 + 5, subscribers_only=only, follower_second=only, labels=labels)
+    require_same(spark, asked, tmp_path)
+
+
+def require_same(spark: SparkSession, asked: SocialRequest, folder: Path) -> None:
+    """Interests, nodes, description, distributions and rejected rows."""
+    there, here = sample_social(spark, asked, str(folder / "there")), sample_locally(asked, str(folder / "here"))
+    assert (here.info, here.counts) == (there.info, there.counts)
+    one, other = read_workload(folder / "here"), read_workload(folder / "there")
+    assert one.interests == other.interests
+    assert one.info == other.info
+    assert [(c.graph, c.count_of, c.degree.tolist(), c.users.tolist()) for c in here.ccdfs] == [
+        (c.graph, c.count_of, c.degree.tolist(), c.users.tolist()) for c in there.ccdfs
+    ]
+    if here.info["rejected"]:
+        rows = [pq.read_table(next(iter((folder / at).glob("rejected*")))).to_pylist() for at in ("here", "there")]
+        assert rows[0] == sorted(rows[1], key=lambda row: row["row"])

@@ -47,7 +47,7 @@ def make_google(arguments: argparse.Namespace) -> int:
         raise CannotWrite(f"--out {arguments.out}: the trace is a folder of Parquet parts: name it without .csv")
     require_spark()
     from omen.pipeline.churn_google import write_google_churn
-    from omen.pipeline.lines import require_readable
+    from omen.pipeline.engines import require_readable
 
     for path in (arguments.machine_events, arguments.workload):
         require_readable(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_encoding, add_json, at_least
 from omen.cli.output import print_facts, print_json, say
@@ -11,6 +11,9 @@ from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.cli.workload_profile import add_profile
 from omen.cli.workload_social import add_social
+
+if TYPE_CHECKING:
+    from omen.pipeline.synth import Synthesis
 
 LOUD_FROM = 0.01
 """Share of rejected rows from which an import says so in a line of its own."""
@@ -98,6 +101,9 @@ def _add_engine(parser: argparse.ArgumentParser, size: str) -> None:
 
 
 def synthesise(arguments: argparse.Namespace) -> int:
+    from omen.pipeline.engines import choose_engine
+    from omen.pipeline.synth import SPARK_FROM_ROWS, Synthesis
+    from omen.tables import require_replaceable
     from omen.workloads import Popularity, Sizes
 
     popularity, sizes = Popularity.parse(arguments.popularity), Sizes.parse(arguments.sizes)
@@ -109,26 +115,22 @@ def synthesise(arguments: argparse.Namespace) -> int:
         "sizes": str(sizes),
         "seed": arguments.seed,
     }
-    counts = _synthesise_on_spark(arguments, info) or _synthesise_here(arguments, info)
+    asked = Synthesis(arguments.nodes, arguments.topics, popularity, sizes, arguments.seed)
+    asked.check()
+    what = f"{asked.expected_rows:,.0f} subscriptions are expected"
+    engine = choose_engine(arguments.engine, asked.is_large, what, f"{SPARK_FROM_ROWS:,}")
+    require_replaceable(arguments.out, "workload.json")
+    counts = _synthesise_on_spark(arguments, asked, info) if engine.is_spark else _synthesise_here(arguments, info)
     if arguments.json:
-        print_json(info | counts | {"out": arguments.out})
+        print_json(info | counts | engine.as_dict() | {"out": arguments.out})
     else:
-        print_facts([*counts.items(), ("written to", arguments.out)])
+        print_facts([*counts.items(), ("engine", engine), ("written to", arguments.out)])
     return 0
 
 
-def _synthesise_on_spark(arguments: argparse.Namespace, info: dict[str, Any]) -> dict[str, int] | None:
-    """None where one machine does better."""
-    from omen.pipeline.engines import wants_spark
-    from omen.pipeline.synth import Synthesis, synthesise_workload
-    from omen.workloads import Popularity, Sizes
-
-    popularity, sizes = Popularity.parse(arguments.popularity), Sizes.parse(arguments.sizes)
-    asked = Synthesis(arguments.nodes, arguments.topics, popularity, sizes, arguments.seed)
-    asked.check()
-    if not wants_spark(arguments.engine, asked.is_large):
-        return None
+def _synthesise_on_spark(arguments: argparse.Namespace, asked: Synthesis, info: dict[str, Any]) -> dict[str, int]:
     from omen.pipeline.session import spark_session
+    from omen.pipeline.synth import synthesise_workload
 
     with spark_session(spark_options(arguments)) as spark:
         return synthesise_workload(spark, asked, arguments.out, info)
@@ -148,16 +150,14 @@ def _synthesise_here(arguments: argparse.Namespace, info: dict[str, Any]) -> dic
 
 
 def import_table(arguments: argparse.Namespace) -> int:
-    from omen.errors import InvalidInput
-    from omen.pipeline.engines import is_large_table, wants_spark
-    from omen.tables.raw import UTF8, require_encoding
+    from omen.pipeline.engines import engine_for_table
+    from omen.tables import require_replaceable
+    from omen.tables.raw import require_encoding
 
     arguments.encoding = require_encoding(arguments.encoding)
-    is_utf8 = arguments.encoding == UTF8
-    if arguments.engine == "spark" and not is_utf8:
-        raise InvalidInput(f"--engine spark reads UTF-8 alone, not {arguments.encoding}: --engine local reads it")
-    on_spark = wants_spark(arguments.engine, is_utf8 and is_large_table(arguments.table))
-    result = (_import_on_spark if on_spark else _import_here)(arguments)
+    engine = engine_for_table(arguments.engine, arguments.table, arguments.encoding)
+    require_replaceable(arguments.out, "workload.json")
+    result = (_import_on_spark if engine.is_spark else _import_here)(arguments) | engine.as_dict()
     _warn_of_import(result)
     if arguments.json:
         print_json(result)
@@ -166,7 +166,7 @@ def import_table(arguments: argparse.Namespace) -> int:
     facts += [(name, result[name]) for name in ("nodes", "topics", "subscriptions")]
     facts += [("duplicates merged", result["duplicates"]), ("rows rejected", result["rejected"])]
     facts += [(f"  {reason}", number) for reason, number in result["rejected_by_reason"].items()]
-    print_facts([*facts, ("written to", result["out"])])
+    print_facts([*facts, ("engine", engine), ("written to", result["out"])])
     return 0
 
 
@@ -185,8 +185,12 @@ def _warn_of_import(result: dict[str, Any]) -> None:
 
 
 def _import_on_spark(arguments: argparse.Namespace) -> dict[str, Any]:
-    from omen.pipeline.session import spark_session
+    from omen.pipeline.session import require_spark, spark_session
 
+    require_spark()
+    from omen.pipeline.engines import require_readable
+
+    require_readable(arguments.table)
     with spark_session(spark_options(arguments)) as spark:
         from omen.pipeline.importing import import_workload
 

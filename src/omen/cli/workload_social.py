@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json, say
+from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
 
 if TYPE_CHECKING:
-    from omen.pipeline.social import Sampled
+    from omen.workloads.social import Sampled, SocialRequest
 
 EPILOG = """\
 example:
@@ -54,18 +55,22 @@ def add_social(kinds: Any) -> None:
     )
     parser.add_argument("--max-rejected", metavar="N", type=at_least(0), help="stop where more rows are bad")
     parser.add_argument("--out", metavar="W", required=True, help="folder to write")
+    parser.add_argument(
+        "--engine",
+        choices=("auto", "local", "spark"),
+        default="auto",
+        help="where it is made; auto: spark from 50 MB on, and for what is not one file of text (auto)",
+    )
     add_spark_options(parser)
     add_json(parser)
     parser.set_defaults(handler=sample)
 
 
 def sample(arguments: argparse.Namespace) -> int:
-    from omen.pipeline.session import require_spark, spark_session
-
-    require_spark()
-    from omen.pipeline.lines import require_readable
-    from omen.pipeline.social import SocialRequest, sample_social
+    from omen.pipeline.engines import engine_for_edges, require_readable
     from omen.report.ccdf_figure import write_ccdfs
+    from omen.tables import require_replaceable
+    from omen.workloads.social import SocialRequest
 
     asked = SocialRequest(
         edges=arguments.edges,
@@ -78,22 +83,41 @@ def sample(arguments: argparse.Namespace) -> int:
         labels=arguments.labels,
         max_rejected=arguments.max_rejected,
     )
+    asked.check()
     require_readable(arguments.edges)
-    with spark_session(spark_options(arguments)) as spark:
-        sampled = sample_social(spark, asked, arguments.out)
+    require_replaceable(arguments.out, "workload.json")
+    engine = engine_for_edges(arguments.engine, arguments.edges)
+    sampled = (_sample_on_spark if engine.is_spark else _sample_here)(arguments, asked)
     figure = write_ccdfs(arguments.out, sampled.ccdfs)
     rejected = sampled.info["rejected"]
     if arguments.json:
         reasons = {"rejected": sum(rejected.values()), "rejected_by_reason": rejected}
-        print_json(sampled.info | sampled.counts | reasons | {"out": arguments.out})
+        print_json(sampled.info | sampled.counts | reasons | engine.as_dict() | {"out": arguments.out})
     else:
-        _print_sample(sampled, arguments.out)
+        _print_sample(sampled, [("engine", engine), ("written to", arguments.out)])
         if not figure:
             say("no figure of the degrees: it needs matplotlib, pip install 'omen-overlay[report]'")
     return 0
 
 
-def _print_sample(sampled: Sampled, out: str) -> None:
+def _sample_here(arguments: argparse.Namespace, asked: SocialRequest) -> Sampled:
+    from omen.workloads.social import sample_locally
+
+    with working("sampling"):
+        return sample_locally(asked, arguments.out)
+
+
+def _sample_on_spark(arguments: argparse.Namespace, asked: SocialRequest) -> Sampled:
+    from omen.pipeline.session import require_spark, spark_session
+
+    require_spark()
+    from omen.pipeline.social import sample_social
+
+    with spark_session(spark_options(arguments)) as spark:
+        return sample_social(spark, asked, arguments.out)
+
+
+def _print_sample(sampled: Sampled, last: list[tuple[str, Any]]) -> None:
     info, counts = sampled.info, sampled.counts
     facts: list[tuple[str, Any]] = [
         ("rows read", info["rows"]),
@@ -107,4 +131,4 @@ def _print_sample(sampled: Sampled, out: str) -> None:
     for count_of, gaps in info["distance"].items():
         facts.append((f"{count_of}: distance of sample and graph", gaps["degree"]))
         facts.append(("  in units of the mean", gaps["shape"]))
-    print_facts([*facts, ("written to", out)])
+    print_facts([*facts, *last])

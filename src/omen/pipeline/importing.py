@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from omen.pipeline import schemas
+from omen.pipeline.engines import require_readable
 from omen.pipeline.folders import write_workload_folder
 from omen.pipeline.ingest import require_few_rejects
-from omen.pipeline.lines import require_readable
 from omen.pipeline.subscriptions import ingest_adjacency, ingest_subscriptions
 from omen.workloads.importing import PADDED
 

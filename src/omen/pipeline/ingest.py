@@ -11,22 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from omen.errors import InvalidInput, InvalidTable
 from omen.pipeline import schemas
-from omen.pipeline.edge_lists import SELF_LOOP, EdgeReader, find_header
+from omen.pipeline.edge_lists import EdgeReader, find_header
 from omen.pipeline.line_readers import LineReader, Sides, as_batches, parse_lines
 from omen.pipeline.lines import as_rejected, number_rows, read_lines
-from omen.pipeline.merging import NOT_A_WHOLE_NUMBER, merge_numbers, merge_words, pairs_of
+from omen.pipeline.merging import merge_numbers, merge_words, pairs_of
+from omen.workloads.edge_files import NOT_A_WHOLE_NUMBER, LabelKind
+from omen.workloads.edge_lists import SELF_LOOP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-LabelKind = Literal["auto", "integer", "text"]
 Kinds = tuple[LabelKind, LabelKind]
 Merge = Callable[[Sides], "DataFrame"]
 """Merged pairs, as `merge_numbers` gives them, by whether the left and the right label are text."""

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
-from omen.errors import InvalidTable
 from omen.pipeline import schemas
+from omen.workloads.edge_files import LONGEST_REJECT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-LONGEST_REJECT = 1000
-"""Characters kept of a rejected row."""
 
 _GLOB = str.maketrans({character: f"\\{character}" for character in "[]{}*?"})
 
@@ -29,24 +26,6 @@ _GLOB = str.maketrans({character: f"\\{character}" for character in "[]{}*?"})
 def spark_path(path: str) -> str:
     """The path as Spark must be told it: a file that exists by this very name is no pattern."""
     return path.translate(_GLOB) if "://" not in path and Path(path).exists() else path
-
-
-def require_readable(path: str) -> None:
-    """Refuse a path on this machine that is not there, before a session is started for it."""
-    if "://" in path or any(character in path for character in "*?[{"):
-        return
-    if not Path(path).exists():
-        raise InvalidTable(f"{path}: there is no such file")
-    try:
-        if Path(path).is_file():
-            with Path(path).open("rb") as file:
-                head = file.read(2)
-            if not head:
-                raise InvalidTable(f"{path}: the file is empty")
-            if path.endswith(".gz") and head != b"\x1f\x8b":
-                raise InvalidTable(f"{path}: not a gzip file, although it is named like one")
-    except OSError as error:
-        raise InvalidTable(f"{path}: {error.strerror}") from None
 
 
 def read_lines(spark: SparkSession, path: str, without: str = "") -> DataFrame:

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from omen.kernels.pair_buckets import merge_pairs, spread_pairs
 from omen.pipeline.grouped import whole_groups
+from omen.workloads.edge_files import NOT_A_WHOLE_NUMBER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,7 +32,6 @@ BUCKETS = 512
 PARCEL_ROWS = 1 << 18  # pairs collected before they are sent
 UNPACKED_ROWS = 1 << 16
 _PAIR_BYTES = 16
-NOT_A_WHOLE_NUMBER = "not a whole number of 64 bits"
 
 _CACHED_PAIRS = 512  # of a merged parcel: thousands of these make a batch
 _COUNTS = "left bigint, right bigint, reason string, rows bigint, kept bigint"

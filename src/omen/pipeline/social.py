@@ -11,55 +11,25 @@ costs one pass over the edges, with the users reached so far broadcast.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from omen.errors import InvalidInput
-from omen.pipeline.degrees import Ccdf, ccdf_of, distance, sum_degrees
+from omen.pipeline.degrees import ccdf_of, sum_degrees
 from omen.pipeline.folders import write_workload_folder
-from omen.pipeline.ingest import Ingested, LabelKind, ingest_edges, require_few_rejects
+from omen.pipeline.ingest import Ingested, ingest_edges, require_few_rejects
 from omen.pipeline.progress import announce_step
+from omen.workloads.social import CUT, DRAW, SEEDS, Sampled, SocialRequest, describe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SEEDS = 5
-"""How many users a sample starts from."""
-
-_DRAW, _CUT = 1, 2  # what an order is for: drawing seeds, cutting the last level
-
-
-@dataclass(frozen=True)
-class SocialRequest:
-    """What `workload social` was asked for."""
-
-    edges: str
-    directed: bool
-    nodes: int
-    seed: int = 0
-    subscribers_only: bool = False
-    follower_second: bool = False
-    seeds: int = SEEDS
-    labels: LabelKind = "auto"
-    max_rejected: int | None = None
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """What came of it: how it was made, counts, and the distributions of degrees before and after."""
-
-    info: dict[str, Any]
-    counts: dict[str, int]
-    ccdfs: list[Ccdf]
-
 
 def sample_social(spark: SparkSession, asked: SocialRequest, out: str) -> Sampled:
     """Write a workload sampled from an edge list."""
-    if asked.subscribers_only and not asked.directed:
-        raise InvalidInput("--subscribers-only has no meaning with --undirected: every user with a friend subscribes")
+    asked.check()
     announce_step("reading edges")
     read = ingest_edges(spark, asked.edges, asked.labels, not asked.directed, asked.follower_second)
     try:
@@ -80,21 +50,8 @@ def _sample(read: Ingested, asked: SocialRequest, out: str) -> Sampled:
     edges = edges_among(graph, users).persist()
     own = sum_degrees(edges, asked.directed, users)
     ccdfs = ccdf_of(degrees, "original", asked.directed) + ccdf_of(own, "sample", asked.directed)
-    info = {
-        "made": "social",
-        "edge_list": asked.edges,
-        "directed": asked.directed,
-        "follower": "second" if asked.follower_second else "first",
-        "subscribers_only": asked.subscribers_only,
-        "seeds": asked.seeds,
-        "seed": asked.seed,
-        "rows": read.counts.rows,
-        "header": read.header,
-        "duplicates": read.counts.duplicates,
-        "rejected": read.counts.rejected,
-        "graph": {"users": user_count, "edges": read.counts.kept},
-        "distance": distance(ccdfs),
-    }
+    rows = (read.counts.rows, read.counts.duplicates, read.counts.kept)
+    info = describe(asked, read.header, rows, read.counts.rejected, user_count, ccdfs)
     announce_step("writing")
     pairs = subscriptions(edges, asked.directed)
     counts = write_workload_folder(
@@ -145,7 +102,7 @@ def sample_users(
             found = _draw(everyone.join(reached, "user", "left_anti"), drawn, seed)
             size, drawn = drawn, 2 * drawn
         elif total + size > wanted:
-            found = _first(found, wanted - total, seed, _CUT)
+            found = _first(found, wanted - total, seed, CUT)
             size = wanted - total
         else:
             drawn = 1
@@ -192,7 +149,7 @@ def _next_level(edges: DataFrame, reached: DataFrame) -> DataFrame:
 
 
 def _draw(users: DataFrame, how_many: int, seed: int) -> DataFrame:
-    return _first(users, how_many, seed, _DRAW).withColumn("last", F.lit(True))
+    return _first(users, how_many, seed, DRAW).withColumn("last", F.lit(True))
 
 
 def _first(users: DataFrame, how_many: int, seed: int, purpose: int) -> DataFrame:

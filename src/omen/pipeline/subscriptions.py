@@ -15,7 +15,6 @@ from omen.pipeline.ingest import (
     Counts,
     Ingested,
     Kinds,
-    LabelKind,
     bad_rows,
     is_parquet,
     merge_columns,
@@ -27,6 +26,7 @@ from omen.pipeline.line_readers import parse_lines
 from omen.pipeline.lines import as_rejected, is_not_text, number_rows, read_lines, spark_path
 from omen.pipeline.table_lines import find_csv_header, find_json_names, require_columns
 from omen.tables.raw import NOT_TEXT, missing
+from omen.workloads.edge_files import LabelKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from omen.errors import MissingDependency
 from omen.report.canvas import blank_figure, save_figure
@@ -13,22 +15,21 @@ from omen.tables import write_table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from omen.pipeline.degrees import Ccdf
+    from omen.workloads.degrees import Ccdf
 
 Curve = tuple[str, str, Sequence[int], Sequence[float]]  # original or sample, what is counted, degrees, fractions
 
 
 def write_ccdfs(folder: str | Path, ccdfs: Sequence[Ccdf]) -> bool:
     """Write the table of all distributions, and the figure if it can be drawn: returns whether it could."""
-    rows = [
-        (ccdf.graph, ccdf.count_of, degree, users, fraction)
-        for ccdf in ccdfs
-        for degree, users, fraction in zip(
-            ccdf.degree.tolist(), ccdf.users.tolist(), ccdf.fraction.tolist(), strict=True
-        )
-    ]
-    names = ("graph", "count_of", "degree", "users", "fraction")
-    write_table(Path(folder) / "ccdf.parquet", dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    columns: dict[str, Any] = {
+        "graph": [ccdf.graph for ccdf in ccdfs for _ in ccdf.degree],
+        "count_of": [ccdf.count_of for ccdf in ccdfs for _ in ccdf.degree],
+        "degree": np.concatenate([ccdf.degree for ccdf in ccdfs]),
+        "users": np.concatenate([ccdf.users for ccdf in ccdfs]),
+        "fraction": np.concatenate([ccdf.fraction for ccdf in ccdfs]),
+    }
+    write_table(Path(folder) / "ccdf.parquet", columns)
     try:
         curves = [(c.graph, c.count_of, c.degree.tolist(), c.fraction.tolist()) for c in ccdfs]
         draw_degrees(Path(folder) / "ccdf.svg", curves)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from omen.workloads.churning import Distribution, lifetimes, origin, random_rounds
-from omen.workloads.specs import Popularity, Sizes
-from omen.workloads.synthetic import generate_interests, generate_named_interests, generate_rows
-
 if TYPE_CHECKING:
+    from omen.workloads.churning import Distribution, lifetimes, origin, random_rounds
     from omen.workloads.importing import Imported, import_subscriptions, require_few_rejected
+    from omen.workloads.specs import Popularity, Sizes
+    from omen.workloads.synthetic import generate_interests, generate_named_interests, generate_rows
 
 __all__ = [
     "Distribution",
@@ -27,10 +27,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Reading tables loads Arrow. A process that only draws workloads does without: live nodes are forked from one."""
-    if name not in ("Imported", "import_subscriptions", "require_few_rejected"):
-        raise AttributeError(f"module 'omen.workloads' has no attribute {name!r}")
-    from omen.workloads import importing
+_MODULES = {
+    "churning": ("Distribution", "lifetimes", "origin", "random_rounds"),
+    "importing": ("Imported", "import_subscriptions", "require_few_rejected"),
+    "specs": ("Popularity", "Sizes"),
+    "synthetic": ("generate_interests", "generate_named_interests", "generate_rows"),
+}
 
-    return getattr(importing, name)
+
+def __getattr__(name: str) -> Any:
+    """Drawing loads kernels, reading tables loads Arrow. A command that needs one of them does not wait for the other,
+    and live nodes are forked from a process without Arrow.
+    """
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"omen.workloads.{module}"), name)
+    raise AttributeError(f"module 'omen.workloads' has no attribute {name!r}")

@@ -34,4 +34,6 @@ def test_spark_is_started_where_asked_for_or_where_it_pays(
     monkeypatch: pytest.MonkeyPatch, engine: str, large: bool, installed: bool, spark: bool
 ) -> None:
     monkeypatch.setattr(engines, "find_spec", lambda name: object() if installed else None)
-    assert engines.wants_spark(engine, large) is spark
+    chosen = engines.choose_engine(engine, large, "7 MB", "5 MB")
+    assert chosen.is_spark is spark
+    assert (chosen.why is not None) is (engine == "auto")

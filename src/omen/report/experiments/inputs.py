@@ -61,7 +61,8 @@ def prepare_inputs(
 
 def _make(spark: Any, edges: Path, directed: bool, nodes: int, machines: Path, workload: Path, trace: Path) -> None:
     from omen.pipeline.churn_google import write_google_churn
-    from omen.pipeline.social import SocialRequest, sample_social
+    from omen.pipeline.social import sample_social
+    from omen.workloads.social import SocialRequest
 
     workload.parent.mkdir(parents=True, exist_ok=True)
     if not workload.exists():
