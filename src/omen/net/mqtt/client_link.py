@@ -36,7 +36,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self.pending: deque[Publish] = deque()
         self.worker: asyncio.Task[None] | None = None
         self.buffer: list[bytes] = []
-        self._is_paused = False
+        self._is_paused = self._is_held = False
         self._into = memoryview(b"")
 
     @property
@@ -115,3 +115,7 @@ class ClientLink(asyncio.BufferedProtocol):
         elif self._is_paused and pending < PENDING_LEAST and unread <= WRITE_BUFFER and not is_waiting:
             self._is_paused = False
             self.transport.resume_reading()
+        is_held = self._is_paused and (pending >= PENDING_LEAST or is_waiting)  # not by what it does not read
+        if is_held != self._is_held:
+            self._is_held = is_held
+            self._front.door.hold(self.number, is_held, time.time())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -18,6 +17,10 @@ from omen.net.mqtt.wishes import Change, Wishes
 
 FULL, EMPTIER = 0.5, 0.25
 """Who publishes for a client waits where its queue is so full, until it is so empty."""
+RETAINED_AT_ONCE = 1 << 20
+"""Bytes of retained messages with QoS 0 that a client gets at once."""
+REMOVED_S = 24 * 3600.0
+"""It is remembered for so long that a retained message was removed."""
 STREAMS_AT_MOST = 50_000
 """Streams of which is known how far this door is."""
 
@@ -280,6 +283,32 @@ class Deliveries:
             else:
                 self._send(client, packet)
 
+    def is_waiting(self, number: int) -> bool:
+        """Whether packets of a client wait until it is accepted."""
+        client = self.clients.get(number)
+        return client is not None and bool(client.waiting)
+
+    def pause(self, number: int, is_slow: bool, now: float) -> None:
+        """The client does not read what it is sent, or reads again."""
+        client = self.clients.get(number)
+        if client is not None:
+            client.is_slow = is_slow
+            if not is_slow:
+                client.given = 0
+                self._go_on(client, now)
+
+    def hold(self, number: int, is_held: bool, now: float) -> None:
+        """The client is not read from, since what it published waits: it cannot be heard. Or it is again."""
+        client = self.clients.get(number)
+        if client is not None:
+            client.is_held, client.heard_at = is_held, now
+
+    def _go_on(self, client: Client, now: float) -> None:
+        """The client takes more than it did."""
+        self._flush(client, now)
+        if client.retained and self.clients.get(client.number) is client:
+            self._send_more_retained(client, now)
+
     def retain(self, kept: Retained) -> bool:
         """A node says that this is the retained message of a topic; whether it is the latest."""
         topic = kept.message.topic
@@ -287,30 +316,57 @@ class Deliveries:
         if former is not None and former.version >= kept.version:
             return False
         size = self.retained_bytes + kept.message.size - (former.message.size if former is not None else 0)
-        if size > self.limits.retained_bytes and kept.message.payload:
-            self.dropped += 1
+        if size > self.limits.retained_bytes and (kept.message.payload or former is None):
+            self.dropped += bool(kept.message.payload)
             return False
         self.retained_bytes = size
         self.retained[topic] = kept
         return True
 
+    def purge_retained(self, now: float) -> None:
+        """Let go of retained messages that have expired, and of removals that every node has heard of by now."""
+        for name, kept in list(self.retained.items()):
+            is_removed = not kept.message.payload and kept.version[0] < (now - REMOVED_S) * 1000
+            if is_removed or (kept.message.expires_at is not None and kept.message.expires_at <= now):
+                self.retained_bytes -= self.retained.pop(name).message.size
+
     def _send_retained(self, client: Client, subscription: Subscription, now: float) -> None:
-        pattern = subscription.pattern
+        client.retained[subscription.pattern] = ""
+        self._send_more_retained(client, now)
+
+    def _send_more_retained(self, client: Client, now: float) -> None:
+        """Send a client the retained messages that its new subscriptions match, as fast as it takes them: they may be
+        many more than its queue has room for.
+        """
+        session = client.session
+        assert session is not None
+        for pattern, after in list(client.retained.items()):
+            subscription = session.subscriptions.get(pattern)
+            for name in self._retained_after(pattern, after) if subscription is not None else ():
+                if client.is_slow or client.given >= RETAINED_AT_ONCE or session.fill > FULL:
+                    return
+                assert subscription is not None
+                client.retained[pattern] = name
+                self._send_one_retained(client, session, subscription, self.retained[name].message, now)
+            del client.retained[pattern]
+
+    def _retained_after(self, pattern: str, after: str) -> list[str]:
         if has_wildcard(pattern):
-            names: Iterable[str] = [name for name in self.retained if matches(pattern, name)]
-        else:
-            names = [pattern] if pattern in self.retained else []
+            return sorted(name for name in self.retained if name > after and matches(pattern, name))
+        return [pattern] if pattern in self.retained and pattern > after else []
+
+    def _send_one_retained(
+        self, client: Client, session: Session, subscription: Subscription, message: ApplicationMessage, now: float
+    ) -> None:
+        if not message.payload or (message.expires_at is not None and message.expires_at <= now):
+            return
         identifiers = () if subscription.identifier is None else (subscription.identifier,)
-        for name in sorted(names):
-            message = self.retained[name].message
-            if not message.payload or (message.expires_at is not None and message.expires_at <= now):
-                continue
-            owed = Owed(message, min(message.qos, subscription.qos), True, identifiers)
-            if owed.qos:
-                assert client.session is not None
-                self._owe(client.session, client, owed, now)
-            else:
-                self._give(client, owed, {}, now)
+        owed = Owed(message, min(message.qos, subscription.qos), True, identifiers)
+        if owed.qos:
+            self._owe(session, client, owed, now)
+        else:
+            client.given += message.size
+            self._give(client, owed, {}, now)
 
     def _note(self, session: Session) -> None:
         raise NotImplementedError

@@ -47,6 +47,8 @@ from omen.net.mqtt.topics import OWN, SHARE, filter_of, has_wildcard, is_shared,
 from omen.net.mqtt.wishes import Change
 from omen.net.names import TOPIC_BYTES
 
+PURGE_S = 60.0
+"""Retained messages that are over are looked for so often."""
 LATE = 1.5
 """A client that was silent for so many of its keep-alive intervals is gone (MQTT-3.1.2-22)."""
 
@@ -56,6 +58,7 @@ class Door(Publishing):
 
     def __init__(self, limits: DoorLimits, rights: Rights) -> None:
         super().__init__(limits, rights)
+        self._purges_at = 0.0
         self._handlers: dict[type, Callable[[Client, Any, float], None]] = {
             PublishPacket: self._on_publish,
             PubAckPacket: self._on_puback,
@@ -96,11 +99,6 @@ class Door(Publishing):
             return
         handle(client, packet, now)
 
-    def is_waiting(self, number: int) -> bool:
-        """Whether packets of a client wait until it is accepted."""
-        client = self.clients.get(number)
-        return client is not None and bool(client.waiting)
-
     def refuse(self, number: int, error: Malformed, version: int, now: float) -> None:
         """What came cannot be read."""
         client = self.clients.get(number)
@@ -119,14 +117,6 @@ class Door(Publishing):
         client = self.clients.get(number)
         if client is not None:
             self._drop(client, now)
-
-    def pause(self, number: int, is_slow: bool, now: float) -> None:
-        """The client does not read what it is sent, or reads again."""
-        client = self.clients.get(number)
-        if client is not None:
-            client.is_slow = is_slow
-            if not is_slow:
-                self._flush(client, now)
 
     def _disconnect(self, client: Client, reason: DisconnectReasonCode, now: float, with_will: bool = True) -> None:
         if client.is_accepted:
@@ -159,8 +149,11 @@ class Door(Publishing):
         for client in list(self.clients.values()):
             if client.connect is None and now - client.heard_at > self.limits.connect_timeout_s:
                 self._drop(client, now)
-            elif client.keep_alive and now - client.heard_at > LATE * client.keep_alive:
+            elif client.keep_alive and not client.is_held and now - client.heard_at > LATE * client.keep_alive:
                 self._disconnect(client, DisconnectReasonCode.KEEP_ALIVE_TIMEOUT, now)
+            elif client.retained:
+                client.given = 0
+                self._go_on(client, now)
         for client_id, (due, will) in list(self._wills.items()):
             if now >= due:
                 del self._wills[client_id]
@@ -172,6 +165,10 @@ class Door(Publishing):
                 self._end_session(session)
             elif session.saved_at and now - session.saved_at > STORED_AGAIN_S:
                 self._note(session)
+
+        if now >= self._purges_at:
+            self._purges_at = now + PURGE_S
+            self.purge_retained(now)
 
     def shut(self, now: float) -> None:
         """This node leaves: clients are told, and connect elsewhere."""
@@ -327,7 +324,7 @@ class Door(Publishing):
         client.pace.note(now)
         client.session.on_puback(packet.packet_id)
         self._note(client.session)
-        self._flush(client, now)
+        self._go_on(client, now)
 
     def _on_pubrec(self, client: Client, packet: PubRecPacket, now: float) -> None:
         assert client.session is not None
@@ -337,13 +334,13 @@ class Door(Publishing):
         if not is_refused:
             code = PubRelReasonCode.SUCCESS if known else PubRelReasonCode.PACKET_ID_NOT_FOUND
             self._send_saved(client, PubRelPacket(packet.packet_id, reason_code=code), now)
-        self._flush(client, now)
+        self._go_on(client, now)
 
     def _on_pubcomp(self, client: Client, packet: PubCompPacket, now: float) -> None:
         assert client.session is not None
         client.session.on_pubcomp(packet.packet_id)
         self._note(client.session)
-        self._flush(client, now)
+        self._go_on(client, now)
 
     # SUBSCRIBE and UNSUBSCRIBE
 

@@ -21,7 +21,7 @@ def facts_of(front: FrontDoor) -> FrontDoorFacts:
         subscriptions=door.subscriptions,
         wildcard_topics=door.wishes.matched,
         wildcard_topics_left_out=door.wishes.beyond,
-        retained=sum(bool(kept.message.payload) for kept in door.retained.values()),
+        retained=sum(bool(kept.message.payload) for name, kept in door.retained.items() if name[0] != "$"),
         retained_bytes=door.retained_bytes,
         queued=sum(one.queued for one in sessions),
         queued_bytes=sum(one.queued_bytes for one in sessions),

@@ -128,7 +128,9 @@ class Rights(msgspec.Struct, frozen=True):
 class Client(msgspec.Struct):
     """One connection. `user`: whom the access rules know it as. `session` None: it has not been accepted yet.
 
-    `certified`: the name in its certificate, empty where it has none.
+    `certified`: the name in its certificate, empty where it has none. `is_held`: it is not read from, since what it
+    published waits. `retained`: filters whose retained messages it is being sent, each with the last topic it was sent;
+    `given`: bytes of those with QoS 0, lately.
     """
 
     number: int
@@ -150,6 +152,9 @@ class Client(msgspec.Struct):
     connect: ConnectPacket | None = None
     certified: str = ""
     pace: Pace = msgspec.field(default_factory=Pace)
+    is_held: bool = False
+    retained: dict[str, str] = msgspec.field(default_factory=dict)
+    given: int = 0
 
 
 class Retained(msgspec.Struct, frozen=True):

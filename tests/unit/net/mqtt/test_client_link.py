@@ -11,7 +11,7 @@ import pytest
 from mqtt5 import ConnectPacket, PublishPacket
 
 from omen.net.mqtt import client_link
-from omen.net.mqtt.client_link import READ_LEAST, READ_MOST, UNREAD_MOST, WRITE_BUFFER, ClientLink
+from omen.net.mqtt.client_link import PENDING_MOST, READ_LEAST, READ_MOST, UNREAD_MOST, WRITE_BUFFER, ClientLink
 
 
 def make_link(publishing: int) -> tuple[ClientLink, list[Any]]:
@@ -20,6 +20,7 @@ def make_link(publishing: int) -> tuple[ClientLink, list[Any]]:
         receive=lambda number, packet, version, now: got.append(packet),
         is_waiting=lambda number: False,
         pause=lambda *_: None,
+        hold=lambda number, is_held, now: got.append(is_held),
     )
     front: Any = SimpleNamespace(publishing=publishing, door=door, act=lambda: None)
     return ClientLink(front, 1, 1 << 20), got
@@ -103,3 +104,15 @@ def test_a_connection_that_is_closed_does_not_wait_for_ever_for_a_client_that_do
         server.close()
 
     asyncio.run(close())
+
+
+def test_a_client_that_is_not_read_from_since_its_publications_wait_is_not_silent() -> None:
+    link, told = make_link(0)
+    link.transport = taken = Socket()  # type: ignore[assignment]
+    link.pending.extend([None] * (PENDING_MOST + 1))  # type: ignore[list-item]
+    link.read_if_room()
+    assert told == [True] and not taken.is_read
+    link.pending.clear()
+    taken.unread = WRITE_BUFFER + 1
+    link.read_if_room()
+    assert told == [True, False] and not taken.is_read, "now it is not read from since it does not read"

@@ -15,6 +15,7 @@ from mqtt5 import (
 )
 from tests.unit.net.mqtt.doors import Harness, Stored, payloads
 
+from omen.net.mqtt.deliveries import REMOVED_S, RETAINED_AT_ONCE
 from omen.net.mqtt.outputs import (
     DoorLimits,
     Retained,
@@ -254,3 +255,50 @@ def test_a_message_with_qos_2_that_is_too_large_does_not_hold_up_the_next() -> N
         world.door.deliver(ApplicationMessage("a", payload, qos=2), world.now)
     world.settle()
     assert payloads(world.take(1)) == [(b"small", 2, False)]
+
+
+def many_retained(qos: int, payload: bytes = b"x") -> Harness:
+    world = Harness(DoorLimits(session=SessionLimits(queue_messages=5, inflight=2)))
+    for number in range(20):
+        message = ApplicationMessage(f"r/{number:02}", payload, qos=qos, retain=True)
+        world.door.retain(Retained((1, "n"), message))
+    world.connect(1)
+    return world
+
+
+def test_more_retained_messages_than_a_queue_has_room_for_come_as_the_client_takes_them() -> None:
+    world, topics = many_retained(1), list[str]()
+    sent = world.subscribe(1, "r/#", qos=1)
+    while found := [packet for packet in sent if isinstance(packet, PublishPacket)]:
+        topics += [packet.topic for packet in found]
+        for packet in found:
+            world.send(1, PubAckPacket(packet.packet_id))
+        sent = world.take(1)
+    assert topics == [f"r/{number:02}" for number in range(20)] and not world.closed
+
+
+def test_retained_messages_with_qos_0_do_not_come_all_at_once() -> None:
+    world = many_retained(0, bytes(RETAINED_AT_ONCE // 4))
+    got = len(payloads(world.subscribe(1, "r/#", qos=0)))
+    assert got == 4
+    assert payloads(world.subscribe(1, "r/#", qos=0)) == [], "nor by subscribing again and again"
+    for _ in range(4):
+        world.door.tick(world.now)
+        world.settle()
+        got += len(payloads(world.take(1)))
+    assert got == 20
+
+
+def test_retained_messages_that_are_over_make_room() -> None:
+    world = Harness(DoorLimits(retained_bytes=1000))
+    for number in range(4):
+        message = ApplicationMessage(f"r/{number}", bytes(100), retain=True, expires_at=2000.0)
+        assert world.door.retain(Retained((1000, "n"), message))
+    late = Retained((1_000_000, "n"), ApplicationMessage("s", bytes(100), retain=True))
+    assert not world.door.retain(late)
+    assert not world.door.retain(Retained((1000, "n"), ApplicationMessage("t" * 200, b"", retain=True)))
+    world.door.retain(Retained((1001, "n"), ApplicationMessage("r/0", b"", retain=True)))
+    world.door.tick(2001.0)
+    assert list(world.door.retained) == ["r/0"] and world.door.retain(late)
+    world.door.tick(REMOVED_S + 2100.0)
+    assert list(world.door.retained) == ["s"] and world.door.retained_bytes == late.message.size

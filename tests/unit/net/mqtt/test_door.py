@@ -203,3 +203,20 @@ def test_subscriptions_and_connections_of_a_node_are_bounded_and_others_are_unaf
     assert world.subscribe(2, "e")[0].reason_codes == [SubAckReasonCode.QUOTA_EXCEEDED]
     world.send(1, UnsubscribePacket(3, ["a/+"]))
     assert world.subscribe(2, "e", qos=0)[0].reason_codes == [SubAckReasonCode.GRANTED_QOS_AT_MOST_ONCE]
+
+
+def test_a_client_that_cannot_be_heard_is_not_silent() -> None:
+    """What it published waits, so it is not read from; its PINGREQ is there, but not seen."""
+    world = Harness()
+    world.connect(1, keep_alive=10)
+    world.door.hold(1, True, world.now)
+    world.now += 100
+    world.door.tick(world.now)
+    world.settle()
+    assert 1 not in world.closed
+    world.door.hold(1, False, world.now)
+    for seconds, is_closed in ((14, False), (2, True)):
+        world.now += seconds
+        world.door.tick(world.now)
+        world.settle()
+        assert (1 in world.closed) == is_closed
