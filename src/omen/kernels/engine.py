@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
-from omen.kernels import small
+from omen.kernels import small, small_ruled
+from omen.kernels.small_ruled import NO_LIMIT as NO_LIMIT
+from omen.kernels.small_ruled import LinkLimits as LinkLimits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -229,6 +231,18 @@ def choose_small(
     """The links of `choose_pairs` without waiting for compiled code: large cases take longer until it is loaded."""
     choose = choose_pairs if _loaded.is_set() and is_large(topics_of, centre) else small.choose_links
     return choose(topics_of, labels_of, degrees, rho, centre)
+
+
+def choose_within(
+    topics_of: Sequence[Sequence[int]],
+    labels_of: Sequence[Sequence[int]],
+    degrees: Sequence[int],
+    rho: float,
+    limits: LinkLimits,
+    centre: int = ALL_PAIRS,
+) -> list[tuple[int, int]]:
+    """`choose_small` within the rules of a fleet; caps are exceeded where a topic would stay split (`small_ruled`)."""
+    return small_ruled.choose_links_within(topics_of, labels_of, degrees, rho, limits, centre)
 
 
 def is_large(topics_of: Sequence[Sequence[int]], centre: int = ALL_PAIRS) -> bool:

@@ -30,19 +30,14 @@ def choose_links(
     `centre` and `max_degree` are those of `engine.choose_links`.
     """
     if centre >= 0:
-        wanted = set(topics_of[centre])
-        labels_of = [
-            [label for topic, label in zip(topics, labels, strict=True) if topic in wanted]
-            for topics, labels in zip(topics_of, labels_of, strict=True)
-        ]
-        topics_of = [[topic for topic in topics if topic in wanted] for topics in topics_of]
-    pieces = _split_topics(topics_of, labels_of)
+        topics_of, labels_of = within_centre(topics_of, labels_of, centre)
+    pieces = split_topics(topics_of, labels_of)
     if not pieces:
         return []
     highest = max(max_degree, *degrees)
     if centre >= 0:
-        return _links_of_one(_Partners(pieces, len(degrees), centre), list(degrees), highest, rho, centre)
-    return _links_of_all(_Pairs(pieces, len(degrees)), list(degrees), highest, rho)
+        return _links_of_one(Partners(pieces, len(degrees), centre), list(degrees), highest, rho, centre)
+    return _links_of_all(Pairs(pieces, len(degrees)), list(degrees), highest, rho)
 
 
 def count_steps(topics_of: Sequence[Sequence[int]], centre: int = ALL_PAIRS) -> int:
@@ -57,7 +52,19 @@ def count_steps(topics_of: Sequence[Sequence[int]], centre: int = ALL_PAIRS) -> 
     return (len(topics_of) ** 2 + sum(count * count for count in counts.values())) // 2
 
 
-def _split_topics(topics_of: Sequence[Sequence[int]], labels_of: Sequence[Sequence[int]]) -> list[list[list[int]]]:
+def within_centre(
+    topics_of: Sequence[Sequence[int]], labels_of: Sequence[Sequence[int]], centre: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """The same with the topics of the centre alone."""
+    wanted = set(topics_of[centre])
+    labels = [
+        [label for topic, label in zip(topics, labels, strict=True) if topic in wanted]
+        for topics, labels in zip(topics_of, labels_of, strict=True)
+    ]
+    return [[topic for topic in topics if topic in wanted] for topics in topics_of], labels
+
+
+def split_topics(topics_of: Sequence[Sequence[int]], labels_of: Sequence[Sequence[int]]) -> list[list[list[int]]]:
     """The pieces of each topic that has several, each as its nodes, ascending."""
     pieces: dict[int, dict[int, list[int]]] = {}
     for node, (topics, labels) in enumerate(zip(topics_of, labels_of, strict=True)):
@@ -73,7 +80,7 @@ def _split_topics(topics_of: Sequence[Sequence[int]], labels_of: Sequence[Sequen
     return [list(of_topic.values()) for of_topic in pieces.values() if len(of_topic) > 1]
 
 
-class _Pairs:
+class Pairs:
     """The weights of all pairs: in how many topics a link would join two pieces."""
 
     def __init__(self, pieces: list[list[list[int]]], nodes: int) -> None:
@@ -123,7 +130,7 @@ class _Pairs:
                     rows[b][a] -= 1
 
 
-def _links_of_all(pairs: _Pairs, degree: list[int], highest: int, rho: float) -> list[Link]:
+def _links_of_all(pairs: Pairs, degree: list[int], highest: int, rho: float) -> list[Link]:
     """Low-ODA, lines 8-14, until no pair joins anything."""
     rows = pairs.rows
     bound = list(map(max, rows))
@@ -174,7 +181,7 @@ def _friendly_pair(rows: list[list[int]], bound: list[int], below: list[int], rh
             return u, row.index(most)
 
 
-class _Partners:
+class Partners:
     """The weights of pairs with the centre; a piece of one of its topics is merged once, as a whole."""
 
     def __init__(self, pieces: list[list[list[int]]], nodes: int, centre: int) -> None:
@@ -195,7 +202,7 @@ class _Partners:
             members.clear()
 
 
-def _links_of_one(partners: _Partners, degree: list[int], highest: int, rho: float, centre: int) -> list[Link]:
+def _links_of_one(partners: Partners, degree: list[int], highest: int, rho: float, centre: int) -> list[Link]:
     """The same rule where only pairs with the centre are candidates, as in a join."""
     weights = partners.weights
     links: list[Link] = []

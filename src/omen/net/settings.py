@@ -15,7 +15,9 @@ from omen.errors import InvalidInput
 from omen.net.names import check_name, is_every_address, split_address, topic_key
 from omen.net.security.config import DEFAULT_CLUSTER, Rule, Security, check_exposure
 from omen.protocol.config import Config, Dissemination
-from omen.protocol.events import MILLISECOND, SECOND
+from omen.protocol.events import MILLISECOND, SECOND, NodeId
+from omen.protocol.membership.ring import place_of
+from omen.protocol.messages.base import FORBIDDEN_AT_MOST, ZONE_LENGTH_AT_MOST
 from omen.protocol.messages.publications import HEADER_BYTES
 
 LOOPBACK = "127.0.0.1"
@@ -232,6 +234,7 @@ class NodeConfig:
         check_exposure(self.listen, self.security, self.access, self.cluster)
         if not 1 <= self.protocol.connectivity <= 2:
             raise InvalidInput(f"protocol.connectivity is {self.protocol.connectivity}: must be 1 or 2")
+        _check_link_rules(self.name, self.protocol)
         limits, largest = self.limits, min(self.limits.payload_bytes, self.protocol.dissemination.largest_payload)
         if limits.frame_bytes < largest + HEADER_BYTES:
             what = f"less than the largest publication ({largest} bytes) and its head of {HEADER_BYTES}"
@@ -244,6 +247,24 @@ class NodeConfig:
         ):
             if value not in choices:
                 raise InvalidInput(f"{what} {value!r}: must be one of {', '.join(choices)}")
+
+
+def _places(names: list[str]) -> tuple[NodeId, ...]:
+    """Where nodes of these names stand: a core knows no names."""
+    return tuple(sorted({place_of(check_name(name)) for name in names}))
+
+
+def _check_link_rules(name: str, protocol: Config) -> None:
+    if len(protocol.zone) > ZONE_LENGTH_AT_MOST or not protocol.zone.isprintable():
+        raise InvalidInput(
+            f"protocol.zone {protocol.zone[:40]!r}: must be printable, {ZONE_LENGTH_AT_MOST} letters at most"
+        )
+    if place_of(name) in protocol.forbid:
+        raise InvalidInput(f"protocol.forbid names {name!r}: that is this node itself")
+    if len(protocol.forbid) > FORBIDDEN_AT_MOST:
+        raise InvalidInput(f"protocol.forbid names {len(protocol.forbid)} nodes: {FORBIDDEN_AT_MOST} at most")
+    if not protocol.sigma >= 1:
+        raise InvalidInput(f"protocol.sigma is {protocol.sigma:g}: must be a number, 1 or more")
 
 
 def _check_advertised(address: str) -> None:
@@ -322,7 +343,7 @@ def _fit(name: str, default: Any, value: Any, is_time: bool) -> Any:
     if isinstance(default, tuple):
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise InvalidInput(f"{name}: must be a list of texts")
-        return tuple(value)
+        return _places(value) if name == "protocol.forbid" else tuple(value)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_time:
         if not number or not SHORTEST_S <= value <= LONGEST_S:

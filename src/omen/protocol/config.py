@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from omen.protocol.events import MILLISECOND, SECOND, Time
+from omen.protocol.events import MILLISECOND, SECOND, NodeId, Time
+from omen.protocol.messages.base import LinkRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,21 @@ class Config:
     storage_bytes: int = 128 << 20
     """Memory for stored records; half of it at most for those of one writer."""
     max_links: int = 0
-    """With so many links a node takes none that only connectivity 2 asks for. 0: any number."""
+    """The most links of this node. 0: any number. A repair exceeds it only where a topic would stay split, and by as
+    little as will do; connectivity 2 never does."""
+    zone: str = ""
+    """Where this node stands: links within a zone are cheap, links between zones dear."""
+    forbid: tuple[NodeId, ...] = ()
+    """The nodes that this one is never linked to."""
+    sigma: float = 2.0
+    """In the repairs that this node coordinates: how many times as much a link between zones must contribute."""
     global_view: bool = False
     """OMen-G: the driver hands every node all descriptors (omen 6.1)."""
     remedies: Remedies = field(default_factory=Remedies)
     dissemination: Dissemination = field(default_factory=Dissemination)
+
+    @property
+    def link_rules(self) -> LinkRules | None:
+        """What this node tells others of its links; None where there is nothing to say."""
+        rules = LinkRules(self.max_links, self.zone, self.forbid)
+        return rules if rules != LinkRules() else None

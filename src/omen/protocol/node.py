@@ -106,7 +106,7 @@ class OmenNode(ShownNode):
     ) -> None:
         """All parts, from nothing: at the beginning of each incarnation."""
         config, registry = self.config, self._registry
-        me = Descriptor(Digest(ref, 1, 1), tuple(sorted(set(topics))), ())
+        me = Descriptor(Digest(ref, 1, 1), tuple(sorted(set(topics))), (), config.link_rules)
         table = (
             PeerTable(me, config.tombstone_life, tombstones)
             if registry is None

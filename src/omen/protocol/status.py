@@ -183,6 +183,12 @@ class NodeStatus(msgspec.Struct, frozen=True):
         return self.own.config
 
     @property
+    def links_above_max(self) -> int:
+        """By how many links this node exceeds its `max_links`."""
+        most = self.config.max_links
+        return max(0, len(self.links) - most) if most else 0
+
+    @property
     def stopped(self) -> bool:
         """Whether this node has left."""
         return self.own.stopped

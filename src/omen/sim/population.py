@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from omen.protocol.config import Config
 from omen.protocol.events import ContactsFound, Depart, Engine, NodeId, Subscribe, Topic
 from omen.protocol.membership.peer_table import Registry
 from omen.protocol.membership.ring import SPARE, place_of
+from omen.protocol.messages.base import LinkRules
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 from omen.protocol.node import OmenNode
 from omen.sim.world import NO_NODE, World, generator_for
@@ -22,7 +24,7 @@ class Population:
     """Labels at the edge, places on the ring inside. A label that rejoins is the same place in a later incarnation.
 
     `places`: where some labels stand; the others are placed by their hash. `contacts`: how many members a newcomer
-    knows of.
+    knows of. `link_rules`: of nodes that have their own; nodes are made with what stands there.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Population:
         self.world = world
         self.config = config
         self.engine = engine
+        self.link_rules: dict[Label, LinkRules] = {}
         self.labels: dict[NodeId, Label] = {}
         self.topic_labels: dict[Topic, Label] = {}
         self.cores: dict[NodeId, OmenNode] = {}
@@ -75,6 +78,7 @@ class Population:
                 Digest(refs[node], 1, 1),
                 tuple(sorted(keys[topic] for topic in interests.topics_of(code).tolist())),
                 tuple(refs[other] for other in sorted(links[node])),
+                self._config_of(node).link_rules,
             )
             for code, node in enumerate(nodes)
             if node in refs
@@ -96,10 +100,17 @@ class Population:
             )
             self.world.add(node, core)
 
+    def _config_of(self, node: NodeId) -> Config:
+        """The settings of a node: those of all, with the rules for its links where it has its own."""
+        rules = self.link_rules.get(self.labels[node])
+        if rules is None:
+            return self.config
+        return replace(self.config, max_links=rules.max_links, zone=rules.zone, forbid=rules.forbid)
+
     def _core(self, node: NodeId, incarnation: int, topics: Iterable[Topic], contacts: Sequence[Ref]) -> OmenNode:
         randomness = generator_for(self.world.seed, "node", node, incarnation)
         ref = Ref(node, incarnation, "")
-        core = OmenNode(ref, topics, self.config, randomness, self.engine, contacts, self.registry)
+        core = OmenNode(ref, topics, self._config_of(node), randomness, self.engine, contacts, self.registry)
         self.cores[node] = core
         self._wanted.pop(node, None)
         return core

@@ -10,6 +10,8 @@ import pytest
 
 from omen.errors import InvalidInput
 from omen.net.settings import NodeConfig, read_node_config
+from omen.protocol.membership.ring import place_of
+from omen.protocol.messages.base import LinkRules
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,14 @@ from omen.net.settings import NodeConfig, read_node_config
         ("[protocol]\ngossip_period = 1e-9", "number of seconds from 0.001"),
         ("[protocol]\naudit_period = nan", "protocol.audit_period: must be a number of seconds"),
         ("[protocol]\naudit_period = inf", "protocol.audit_period: must be a number of seconds"),
+        ("[protocol]\nmax_links = -1", "protocol.max_links: must be a whole number, 0 or more, not -1"),
+        ("[protocol]\nzone = 7", "protocol.zone: must be a text, not 7"),
+        (f"[protocol]\nzone = '{'z' * 65}'", "protocol.zone 'zzz.*: must be printable, 64 letters at most"),
+        ("[protocol]\nforbid = 'bob'", "protocol.forbid: must be a list of texts"),
+        ("[protocol]\nforbid = ['bob b']", "node name 'bob b': must be .* without blanks"),
+        ("name = 'ann'\n[protocol]\nforbid = ['bob', 'ann']", "protocol.forbid names 'ann': that is this node itself"),
+        (f"[protocol]\nforbid = {[f'n{n}' for n in range(257)]}", "protocol.forbid names 257 nodes: 256 at most"),
+        ("[protocol]\nsigma = 0.5", "protocol.sigma is 0.5: must be a number, 1 or more"),
         ("[protocol]\nrho = nan", "protocol.rho: must be a number, 0 or more, not nan"),
         ("[protocol.dissemination]\ntotal_window_bytes = 0", "protocol.dissemination.total_window_bytes: .* 1 or more"),
         ("[protocol.dissemination]\nstreams = 0", "protocol.dissemination.streams: .* 1 or more"),
@@ -74,3 +84,12 @@ def test_the_example_file_needs_no_warning_and_changes_no_default(tmp_path: Path
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read_node_config(path) == NodeConfig(name="n1")
+
+
+def test_the_rules_for_a_nodes_links_are_settings(tmp_path: Path) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text("[protocol]\nmax_links = 8\nzone = 'north'\nforbid = ['bob', 'ann', 'bob']\nsigma = 4\n")
+    protocol = read_node_config(path).protocol
+    places = tuple(sorted((place_of("ann"), place_of("bob"))))
+    assert (protocol.link_rules, protocol.sigma) == (LinkRules(8, "north", places), 4.0)
+    assert NodeConfig().protocol.link_rules is None

@@ -51,6 +51,7 @@ def plan_presets(overlay: Overlay, configs: Sequence[NodeConfig]) -> list[Origin
             Digest(refs[code], 1, 1),
             tuple(sorted(topic_key(topic) for topic in config.topics)),
             tuple(sorted((refs[other] for other in rows[code]), key=lambda ref: ref.id)),
+            config.protocol.link_rules,
         )
         for code, config in enumerate(configs)
     ]

@@ -27,7 +27,8 @@ FORGETTING_S = 3600.0  # after so long a former size counts half
 FAR = 2.5  # how many times smaller than it was a cluster seems when that is worth a warning
 SEEDS, VIEWS, SMALLER = "seeds_unreachable", "backup_sets_not_ready", "cluster_smaller"
 LOG, KEYS, RESTART = "log_lines_dropped", "keys_not_renewed", "settings_need_restart"
-WARNINGS = (SEEDS, VIEWS, SMALLER, LOG, KEYS, RESTART)
+ABOVE = "more_links_than_max"
+WARNINGS = (SEEDS, VIEWS, SMALLER, LOG, KEYS, RESTART, ABOVE)
 
 
 def estimate_nodes(place: int, ring: Collection[int], room: int) -> float:
@@ -115,6 +116,8 @@ class HealthWatch:
             found.append(KEYS)
         if self.after_restart:
             found.append(RESTART)
+        if broker.core is not None and broker.status().links_above_max:
+            found.append(ABOVE)
         return found
 
 

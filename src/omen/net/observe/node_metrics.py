@@ -70,6 +70,7 @@ def _write_overlay(page: Page, broker: Broker, status: NodeStatus) -> None:
         "omen_name_conflicts_total", "Other processes refused that went by this node's name.", broker.guard.conflicts
     )
     page.gauge("omen_split_topics", "Topics reported to this node in several pieces now.", status.split_topics)
+    page.gauge("omen_links_above_max", "Links beyond max_links, for a topic would be split.", status.links_above_max)
     page.gauge("omen_cut_topics", "Topics that the loss of this node would split, as far as seen.", status.cut_topics)
 
 

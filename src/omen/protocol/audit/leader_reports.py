@@ -11,6 +11,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.membership.ring import SPARE, Ring, clockwise
 from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
+from omen.protocol.messages.base import LinkRules
 from omen.protocol.messages.overlay import PieceQuery, PieceReply, PieceReport, PieceReportAck, Ref
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.shadow_set import to_bits
@@ -149,15 +150,31 @@ class LeaderReports:
         links = self._links.links  # a carrier's link may have gone since it said what it carries
         carriers = self._labels.carriers(led.union(near))
         helpers = [
-            (-len(topics), self._degree(node), node, topics)
+            (self._is_full(node), -len(topics), self._degree(node), node, topics)
             for node, topics in carriers
             if node in links and not topics.isdisjoint(led)
         ]
-        for _, degree, node, topics in sorted(helpers, key=lambda entry: entry[:3])[:HANDS]:
+        for _, _, degree, node, topics in sorted(helpers, key=lambda entry: entry[:4])[:HANDS]:
             hands.append((links[node].ref, degree, to_bits(told, topics)))
         bits = to_bits(asked, led)
-        reply = PieceReply(self._peer_table.ref, message.nonce, bits, tuple(near.items()), tuple(hands))
+        rules = tuple(self._rules(ref.id) for ref, _, _ in hands)
+        reply = PieceReply(
+            self._peer_table.ref,
+            message.nonce,
+            bits,
+            tuple(near.items()),
+            tuple(hands),
+            rules if any(rules) else (),
+        )
         self._out.send(message.asker, reply if led else PieceReply(self._peer_table.ref, message.nonce, bits, (), ()))
+
+    def _is_full(self, node: NodeId) -> bool:
+        known = self._peer_table.known.get(node)
+        return known is not None and known.is_full
+
+    def _rules(self, node: NodeId) -> LinkRules | None:
+        known = self._peer_table.get(node)
+        return known.rules if known is not None else None
 
     def _degree(self, node: NodeId) -> int:
         known = self._peer_table.known.get(node)

@@ -10,13 +10,16 @@ same link joins pieces of those topics too, so the engine counts them in, though
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import msgspec
 
+from omen.kernels.engine import choose_within
 from omen.protocol.audit.labels import FEW
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, SplitTopicsLinked, Time, Timer, Topic
 from omen.protocol.membership.ring import Ring
-from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.base import EventKind, LinkRules
 from omen.protocol.messages.overlay import (
     EventId,
     LinkProposal,
@@ -26,6 +29,7 @@ from omen.protocol.messages.overlay import (
     PieceReportAck,
     Ref,
 )
+from omen.protocol.repair.link_rules import limits_of
 from omen.protocol.repair.shadow_set import positions
 
 LEADERS_AT_MOST = 4096
@@ -51,11 +55,14 @@ class Inquiry(msgspec.Struct):
 
 
 class Hand(msgspec.Struct):
-    """A member of pieces through which they can be linked. `pieces`: which one it is in, by topic."""
+    """A member of pieces through which they can be linked. `pieces`: which one it is in, by topic. `rules`: what it
+    says of its links.
+    """
 
     ref: Ref
     degree: int
     pieces: dict[Topic, int] = msgspec.field(default_factory=dict)
+    rules: LinkRules | None = None
 
 
 class RendezvousTimer(Timer, frozen=True):
@@ -212,7 +219,12 @@ class Rendezvous:
         topics_of = [[codes[topic] for topic, _ in row] for row in rows]
         labels_of = [[label for _, label in row] for row in rows]
         degrees = [hands[node].degree for node in nodes]
-        pairs = self._engine(topics_of, labels_of, degrees, self._config.rho, -1)
+        rules = {node: rule for node in nodes if (rule := hands[node].rules) is not None}
+        limits = limits_of(nodes, rules, dict(zip(nodes, degrees, strict=True)), self._config.sigma)
+        if limits is None:
+            pairs = self._engine(topics_of, labels_of, degrees, self._config.rho, -1)
+        else:
+            pairs = choose_within(topics_of, labels_of, degrees, self._config.rho, limits)
         chosen = _joining([(hands[nodes[one]], hands[nodes[other]]) for one, other in pairs], split)
         event = EventId(self._peer_table.id, self._peer_table.ref.incarnation, EventKind.AUDIT, inquiry.nonce)
         for one, other in chosen:
@@ -229,8 +241,8 @@ def _gather_hands(inquiry: Inquiry, split: set[Topic]) -> dict[NodeId, Hand]:
         answer = inquiry.answers[leader]
         asked = [(topic, leader, topic in split) for topic in inquiry.asked[leader]]
         told = asked + [(topic, label, topic not in split) for topic, label in answer.near]
-        for ref, degree, bits in answer.hands:
-            hand = hands.setdefault(ref.id, Hand(ref, degree))
+        for (ref, degree, bits), rules in zip_longest(answer.hands, answer.rules[: len(answer.hands)]):
+            hand = hands.setdefault(ref.id, Hand(ref, degree, rules=rules))
             for topic, piece, counts in (told[position] for position in positions(bits)):
                 if counts:
                     hand.pieces.setdefault(topic, piece)

@@ -108,5 +108,5 @@ class OwnDescriptor:
             neighbours = tuple(sorted((*links.neighbours(), *lost), key=lambda ref: ref.id))
             if neighbours != table.me.neighbours:
                 digest = Digest(digest.ref, digest.topics_version, digest.links_version + 1)
-                table.describe(Descriptor(digest, table.me.topics, neighbours))
+                table.describe(Descriptor(digest, table.me.topics, neighbours, table.me.rules))
         return table.me

@@ -260,7 +260,7 @@ class Gossip:
             digest.topics_version,
         )
         if known is not None and same_topics:
-            yield from self.learn((Descriptor(digest, known.topics, message.neighbours),))
+            yield from self.learn((Descriptor(digest, known.topics, message.neighbours, known.rules),))
         elif self._peer_table.lacks(digest):
             self._out.send(digest.ref, DescriptorRequest(self._peer_table.ref, (digest.ref.id,)))
         link = self._links.links.get(sender)

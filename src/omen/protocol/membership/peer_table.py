@@ -52,7 +52,7 @@ class PeerTable:
         mine = self.me.digest
         topics = max(digest.topics_version + 1, mine.topics_version)
         fresh = Digest(mine.ref, topics, max(digest.links_version, mine.links_version) + 1)
-        self.describe(Descriptor(fresh, self.me.topics, self.me.neighbours))
+        self.describe(Descriptor(fresh, self.me.topics, self.me.neighbours, self.me.rules))
 
     def is_declared_failed(self, ref: Ref) -> bool:
         """Whether this incarnation of the node is known to have ended."""

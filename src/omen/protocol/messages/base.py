@@ -49,12 +49,31 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, gc=False, cache_hash=
     links_version: Number
 
 
+FORBIDDEN_AT_MOST, ZONE_LENGTH_AT_MOST = 256, 64
+
+
+class LinkRules(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a node says of its links, as an operator set it: the most of them (0: any number), where the node stands,
+    and to which nodes there must be none.
+    """
+
+    max_links: Number = 0
+    zone: Annotated[str, msgspec.Meta(max_length=ZONE_LENGTH_AT_MOST)] = ""
+    forbid: Annotated[tuple[Place, ...], msgspec.Meta(max_length=FORBIDDEN_AT_MOST)] = ()
+
+
 class Descriptor(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What one node knows of another."""
+    """What one node knows of another. `rules`: None where nothing is said; version 0.1 skips it."""
 
     digest: Digest
     topics: Topics
     neighbours: Refs
+    rules: LinkRules | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the node has as many links as it may have."""
+        return self.rules is not None and 0 < self.rules.max_links <= len(self.neighbours)
 
 
 class EventKind(StrEnum):

@@ -16,6 +16,7 @@ from omen.protocol.messages.base import (
     EventId,
     Hops,
     Incarnation,
+    LinkRules,
     Message,
     Number,
     Place,
@@ -128,7 +129,7 @@ class ShadowReply(Message, frozen=True, array_like=True, tag=23):
     """`mine`: bits over the asked topics; `links`: each neighbour with its bits; `former`: was linked to a loss.
 
     `unsettled`: those of `mine` in which this node waits to be linked itself. `leaving`: do not count on it.
-    `prunable`: the neighbours this node might do without, as far as it can tell alone.
+    `prunable`: the neighbours this node might do without, as far as it can tell alone. `rules`: those of its links.
     """
 
     event: EventId
@@ -142,6 +143,7 @@ class ShadowReply(Message, frozen=True, array_like=True, tag=23):
     former: bool
     leaving: bool
     prunable: Places = ()
+    rules: LinkRules | None = None
 
 
 class LinkedLossQuery(Message, frozen=True, array_like=True, tag=24):
@@ -396,6 +398,7 @@ class PieceQuery(Message, frozen=True, array_like=True, tag=65):
 class PieceReply(Message, frozen=True, array_like=True, tag=66):
     """`led`: bits over the topics asked. `near`: other topics of mine whose pieces changed lately, with a hash of the
     label. `hands`: members of these pieces to link through, (who, degree, bits over the topics asked and those near).
+    `rules`: what each of them says of its links; empty where none says anything.
     """
 
     me: Ref
@@ -403,6 +406,7 @@ class PieceReply(Message, frozen=True, array_like=True, tag=66):
     led: Bits
     near: tuple[tuple[Place, Place], ...]
     hands: tuple[tuple[Ref, Number, bytes], ...]
+    rules: tuple[LinkRules | None, ...] = ()
 
 
 class NearbyQuery(Message, frozen=True, array_like=True, tag=70):

@@ -11,8 +11,9 @@ from fractions import Fraction
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Randomness, Topic
-from omen.protocol.messages.base import Ref
+from omen.protocol.messages.base import Descriptor, Ref
 
+FULL = 1 << 20
 Weights = Mapping[NodeId, int]
 Shared = Mapping[NodeId, Set[Topic]]
 """Which topics a candidate has in common with the node to be covered."""
@@ -101,6 +102,11 @@ RULES: dict[str, _Rule] = {
 }
 
 
+def weight_of(descriptor: Descriptor) -> int:
+    """How much a node has to do: its links; one that may have no more of them comes after all others."""
+    return len(descriptor.neighbours) + (FULL if descriptor.is_full else 0)
+
+
 def members_for_join(
     context: NodeContext, newcomer: NodeId, topics: Set[Topic], unavailable: Set[NodeId]
 ) -> dict[NodeId, Ref]:
@@ -115,6 +121,6 @@ def members_for_join(
     if peer_table.id not in unavailable:
         candidates[peer_table.id] = frozenset(peer_table.me.topics)
     known = {node: descriptor for node in candidates if (descriptor := peer_table.get(node)) is not None}
-    weights = {node: len(known[node].neighbours) if node in known else 0 for node in candidates}
+    weights = {node: weight_of(known[node]) if node in known else 0 for node in candidates}
     chosen = build_backups(topics, candidates, weights, max(1, config.coverage), config.backups, context.random)
     return {node: known[node].digest.ref for node in chosen if node in known}

@@ -142,6 +142,8 @@ class Links:
         """This link is to be: count it in, and make it. `spare`: unless one end has as many as it may."""
         if ref.id == self._peer_table.id or self._peer_table.is_declared_failed(ref):
             return
+        if ref.id in self._config.forbid:  # a node that does not know has planned it: an older one, or connectivity 2
+            return
         link = self.links.get(ref.id)
         if link is not None and link.ref.incarnation >= ref.incarnation:
             link.spare &= spare
@@ -189,6 +191,9 @@ class Links:
     def on_open(self, _: NodeId, message: LinkOpen) -> None:
         ref = message.descriptor.digest.ref
         if self._peer_table.is_declared_failed(ref):
+            return
+        if ref.id in self._config.forbid:
+            self._out.send(ref, LinkClose(self._peer_table.ref.incarnation))
             return
         link = self.links.get(ref.id)
         if link is not None and link.state is FADING and link.ref.incarnation >= ref.incarnation:

@@ -78,6 +78,8 @@ class Repairer:
         centre = pending.centre.digest.ref if pending.centre is not None else None
         repair = self.repair = Repair(event, centre, pending.loss.topics - pending.linked)
         repair.agreed_by_both = self._config.remedies.links_agreed_by_both
+        if pending.centre is not None:
+            repair.centre_rules, repair.centre_links = pending.centre.rules, len(pending.centre.neighbours)
         if centre is None:
             repair.add_loss(self._with_oneself(pending.loss))
             self._enter(WAITING, repair)
@@ -514,7 +516,7 @@ class Repairer:
         self._enter(LINKING, repair)
         repair.tries = 0
         rho = self._config.repair_rho if repair.centre is None else self._config.rho
-        pairs = repair.plan(self._context.engine, rho, self._config.halo_hops > 0)
+        pairs = repair.plan(self._context.engine, rho, self._config.halo_hops > 0, self._config.sigma)
         repair.planned = pairs
         repair.open_links = {pair: set() for pair in pairs}
         repair.made.extend(pairs)

@@ -218,6 +218,7 @@ class Requests:
     def _carry(self, topics: set[Topic]) -> None:
         digest = self._peer_table.me.digest
         digest = Digest(digest.ref, digest.topics_version + 1, digest.links_version)
-        self._peer_table.describe(Descriptor(digest, tuple(sorted(topics)), self._peer_table.me.neighbours))
+        me = self._peer_table.me
+        self._peer_table.describe(Descriptor(digest, tuple(sorted(topics)), me.neighbours, me.rules))
         self._views.note_news((self._peer_table.id,))
         self._views.select_view()

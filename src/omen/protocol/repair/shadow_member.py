@@ -79,6 +79,7 @@ class ShadowMember:
                 any(self._loss_reports.was_linked(ref) for ref in message.lost),
                 self._requests.departing,
                 self._prunable(message),
+                self._peer_table.me.rules,
             ),
         )
 

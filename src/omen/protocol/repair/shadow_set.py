@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from omen.kernels.engine import LinkLimits, choose_within
 from omen.protocol.events import Engine, NodeId, RepairStage, Topic
-from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.base import EventKind, LinkRules
 from omen.protocol.messages.overlay import EventId, LinkProposal, Ref, ShadowQuery, ShadowReply
 from omen.protocol.repair.around import GIVEN_UP, TRIED_IN_VAIN, Lists, plan_around, plan_rest
 from omen.protocol.repair.join_check import JoinCheck, Pair, needed_links
 from omen.protocol.repair.led_walk import LedWalk
+from omen.protocol.repair.link_rules import are_apart, limits_of
 
 
 class Loss(msgspec.Struct):
@@ -36,7 +38,7 @@ class Repair(msgspec.Struct):
     nodes that were heard counts only if both name it. `planned`: the new links of this round. `check`: what is asked
     again before it ends; `doubted`: links that were not confirmed then. `led`: the walk that is led from here.
     `in_vain`: links that were planned, and never made. `refused`: who was asked again after a refused connection, and
-    in which attempt.
+    in which attempt. `centre_rules`, `centre_links`: what the node to be linked says of its links, and how many it has.
     """
 
     event: EventId
@@ -68,6 +70,8 @@ class Repair(msgspec.Struct):
     doubted: set[Pair] = msgspec.field(default_factory=set)
     in_vain: Counter[Pair] = msgspec.field(default_factory=Counter)
     refused: dict[NodeId, int] = msgspec.field(default_factory=dict)
+    centre_rules: LinkRules | None = None
+    centre_links: int = 0
 
     def silent(self) -> list[NodeId]:
         """Members that have not answered yet."""
@@ -79,16 +83,23 @@ class Repair(msgspec.Struct):
             return []
         has = self._settled()
         if self.walked:
-            for answer in self.answers.values():
+            for answer in self._open_answers():
                 has |= self._anchored(answer, has)
         return [topic for position, topic in enumerate(self.asked) if not has >> position & 1]
 
     def _settled(self) -> int:
         """The topics that some member has and does not wait to be linked in, as bits."""
         has = 0
-        for answer in self.answers.values():
+        for answer in self._open_answers():
             has |= int.from_bytes(answer.mine, "little") & ~int.from_bytes(answer.unsettled, "little")
         return has
+
+    def _open_answers(self) -> Iterator[ShadowReply]:
+        """The answers of members that may be linked to the newcomer."""
+        centre, rules = self.centre, self.centre_rules
+        for node, answer in self.answers.items():
+            if centre is None or not are_apart(centre.id, rules, node, answer.rules):
+                yield answer
 
     def _anchored(self, answer: ShadowReply, settled: int) -> int:
         """The topics in which a member can take the newcomer in, as bits.
@@ -146,14 +157,12 @@ class Repair(msgspec.Struct):
         fading = tuple(sorted(node for node in self.losses if node not in gone))
         return ShadowQuery(me, self.event, self.attempt, self.asked, lost, fading)
 
-    def plan(self, engine: Engine, rho: float, halo: bool) -> list[tuple[NodeId, NodeId]]:
+    def plan(self, engine: Engine, rho: float, halo: bool, sigma: float = 1.0) -> list[tuple[NodeId, NodeId]]:
         """Run the greedy engine on the shadow set; the links that make it topic-connected."""
-        nodes = sorted(node for node in self.members if node in self.answers)
-        if self.centre is not None:
-            nodes = sorted({*nodes, self.centre.id})
-            topics_of, labels_of = self._attach(nodes)
-        else:
-            topics_of, labels_of = self._pieces(nodes, halo)
+        nodes, topics_of, labels_of = self._instance(halo)
+        limits = self._limits(nodes, sigma)
+        if limits is not None:
+            return self._plan_within(limits, rho, halo)
         degrees = [self.answers[node].degree if node in self.answers else 0 for node in nodes]
         centre = nodes.index(self.centre.id) if self.centre is not None else -1
         pairs = engine(topics_of, labels_of, degrees, rho, centre)
@@ -168,6 +177,59 @@ class Repair(msgspec.Struct):
         rest = [(nodes[one], nodes[other]) for one, other in plan_rest(topics_of, labels_of, found, choose)]
         hopeful = [pair for pair in rest if self.in_vain[_pair(*pair)] < GIVEN_UP]
         return [*((nodes[one], nodes[other]) for one, other in found), *hopeful]
+
+    def _instance(self, halo: bool) -> tuple[list[NodeId], Lists, Lists]:
+        """The nodes that may get links, their topics, and the piece of each in each of them."""
+        nodes = sorted(node for node in self.members if node in self.answers)
+        if self.centre is None:
+            return nodes, *self._pieces(nodes, halo)
+        nodes = sorted({*nodes, self.centre.id})
+        return nodes, *self._attach(nodes)
+
+    def _limits(self, nodes: Sequence[NodeId], sigma: float) -> LinkLimits | None:
+        """What members say of their links. A link to a node that leaves does not count: it is about to go."""
+        rules = {node: rule for node in nodes if node in self.answers and (rule := self.answers[node].rules)}
+        leaving = {node for node, loss in self.losses.items() if loss.event.kind == EventKind.LEAVE}
+        links = {
+            node: self.answers[node].degree - sum(other in leaving for other, _ in self.answers[node].links)
+            for node in rules
+        }
+        if self.centre is not None and self.centre_rules is not None:
+            rules[self.centre.id], links[self.centre.id] = self.centre_rules, self.centre_links
+        return limits_of(nodes, rules, links, sigma)
+
+    def _plan_within(self, limits: LinkLimits, rho: float, halo: bool) -> list[tuple[NodeId, NodeId]]:
+        """The plan within caps, zones and bans. Where it would exceed a cap, or bans may leave a topic split, nodes
+        around that were heard come in: they may have room, and the others may be linked to them.
+        """
+        nodes, found = self._choose_within(limits, rho, halo)
+        if self.centre is None and self.outer and (limits.banned or limits.excess_of(found)):
+            for node, answer in self.outer.items():
+                self.members[node], self.answers[node] = answer.me, answer
+            self.outer = {}
+            wider = self._limits(self._instance(halo)[0], limits.sigma)
+            assert wider is not None
+            nodes, found = self._choose_within(wider, rho, halo)
+        return [(nodes[one], nodes[other]) for one, other in found]
+
+    def _choose_within(self, limits: LinkLimits, rho: float, halo: bool) -> tuple[list[NodeId], list[tuple[int, int]]]:
+        nodes, topics_of, labels_of = self._instance(halo)
+        degrees = [self.answers[node].degree if node in self.answers else 0 for node in nodes]
+        centre = nodes.index(self.centre.id) if self.centre is not None else -1
+        refused, given_up = (
+            {
+                (places[0], places[1])
+                for pair, rounds in self.in_vain.items()
+                if rounds >= most and len(places := sorted(nodes.index(node) for node in pair if node in nodes)) == 2
+            }
+            for most in (TRIED_IN_VAIN, GIVEN_UP)
+        )
+        found = choose_within(topics_of, labels_of, degrees, rho, limits.without(refused), centre)
+
+        def choose(topics: Lists, labels: Lists) -> list[tuple[int, int]]:
+            return choose_within(topics, labels, degrees, rho, limits.without(given_up), centre)
+
+        return nodes, [*found, *(plan_rest(topics_of, labels_of, found, choose) if refused else ())]
 
     def note_in_vain(self) -> None:
         """These links were planned, and have not come about although both ends answer."""

@@ -11,7 +11,7 @@ from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Topic
 from omen.protocol.membership.peer_table import Registry
 from omen.protocol.messages.overlay import Digest, Ref
-from omen.protocol.repair.backups import build_backups
+from omen.protocol.repair.backups import build_backups, weight_of
 
 SEEN_AT_MOST = 4096
 
@@ -178,7 +178,7 @@ class Views:
         found = {}
         for node in nodes:
             known = self._peer_table.get(node)
-            found[node] = serving[node] + (len(known.neighbours) if known is not None else 0)
+            found[node] = serving[node] + (weight_of(known) if known is not None else 0)
         return found
 
     def backups_of(self, node: NodeId) -> list[Ref]:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from omen.protocol.membership.ring import place_of
 from omen.protocol.messages import base, records
 from omen.protocol.messages import overlay as messages
+from omen.protocol.messages.base import LinkRules
 from omen.protocol.messages.overlay import (
     AnyMessage,
     Descriptor,
@@ -118,3 +119,27 @@ def test_an_answer_says_which_topics_a_neighbour_has_in_a_bit_each() -> None:
     ask = ShadowQuery(ref(2), event, 1, tuple(range(2**60, 2**60 + topics)), (), ())
     assert len(encode(answer)) < 330
     assert len(encode(ask)) < topics * 9 + 80
+
+
+class DescriptorOf010(msgspec.Struct, frozen=True, array_like=True):
+    """As version 0.1.0 knows it."""
+
+    digest: Digest
+    topics: tuple[int, ...]
+    neighbours: tuple[Ref, ...]
+
+
+def test_an_older_node_skips_rules_and_a_node_of_today_does_without_them() -> None:
+    digest = Digest(ref(1), 1, 1)
+    ruled = Descriptor(digest, (1, 2), (ref(2),), LinkRules(4, "north", (7, 9)))
+    former = DescriptorOf010(digest, (1, 2), (ref(2),))
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(ruled), type=DescriptorOf010) == former
+    plain = msgspec.msgpack.decode(msgspec.msgpack.encode(former), type=Descriptor)
+    assert plain == Descriptor(digest, (1, 2), (ref(2),))
+    assert len(msgspec.msgpack.encode(plain)) == len(msgspec.msgpack.encode(former)) + 1, "a byte where nothing is said"
+
+
+@pytest.mark.parametrize("rules", [LinkRules(-1), LinkRules(zone="z" * 65), LinkRules(forbid=tuple(range(257)))])
+def test_rules_beyond_their_bounds_are_refused(rules: LinkRules) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        decode(encode(Descriptors((Descriptor(Digest(ref(1), 1, 1), (), (), rules),))))

@@ -139,3 +139,17 @@ def test_a_repair_exceeds_the_limit_also_where_the_link_was_to_be_a_spare_one() 
     assert isinstance(opening, LinkOpen)
     other.on_open(1, opening)
     assert set(other.links) == {1, 3}
+
+
+def test_a_forbidden_link_is_refused_at_either_step() -> None:
+    context = make_context(2, (1,), forbid=(1, 3))
+    links = Links(context)
+    links.plan(ref(1))
+    links.plan(ref(3))
+    assert not links.links and not sent(context.out)
+    links.on_open(1, LinkOpen(describe(1, (1,)), ()))
+    assert not links.links
+    ((to, refusal),) = sent(context.out)
+    assert (to, type(refusal)) == (1, LinkClose)
+    links.plan(ref(4))
+    assert list(links.links) == [4]
