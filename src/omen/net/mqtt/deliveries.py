@@ -164,11 +164,13 @@ class Deliveries:
         """Sessions that lack something of a gap in a stream, and from where on."""
         reached = self._reached.get(stream, 0)
         lacking: dict[str, int] = {}
-        for (client_id, _), _ in self._tree.match(stream[0]):
+        for (client_id, pattern), _ in self._tree.match(stream[0]):
             session = self.sessions[client_id]
             position = session.positions.get(stream, (0, 0.0))[0] if session.expiry else reached
+            if pattern.startswith(SHARE) and not session.catching_up_until:
+                position = max(position, reached)  # of what came before, other members may have had it
             if position < last:
-                lacking[client_id] = max(first, position + 1)
+                lacking[client_id] = min(max(first, position + 1), lacking.get(client_id, last))
         self._reach(stream, last)
         return lacking
 

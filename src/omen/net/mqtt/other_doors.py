@@ -40,7 +40,11 @@ class OtherDoors:
         self._is_settled = False
 
     def hear(self, said: records.DoorHere, now: float) -> bool:
-        """Another door is there, or closes. One of the same name that was there before has ended. Whether it is new."""
+        """Another door is there, or closes. One of the same name that was there before has ended, and what it said may
+        still come. Whether it is new.
+        """
+        if self._has_ended(said.door):
+            return False
         name = _name(said.door)
         for other in [door for door in self._heard if _name(door) == name and door != said.door]:
             self._lose(other, self._heard.pop(other), now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqtt5 import ConnAckPacket, ConnectPacket, PubRecPacket, QoS, Will
 from tests.unit.net.mqtt.doors import Stored, payloads
 
+from omen.net.groups import Member
 from omen.net.mqtt.codec import V5
 from omen.net.mqtt.keeping import Recent
 from omen.net.mqtt.session import AGAIN_S, SEEN_AT_MOST, SEEN_S, ApplicationMessage
@@ -82,6 +83,32 @@ def test_what_a_gap_is_told_of_comes_late_to_those_alone_that_lack_it() -> None:
             here.door.deliver_late(messages[sequence], STREAM, sequence, lacking, here.now)
         here.settle()
         assert [[one for one, *_ in payloads(here.take(number))] for number in (1, 2)] == [told, told]
+
+
+def test_what_a_gap_held_for_a_share_reaches_one_member_and_none_a_second_time() -> None:
+    """An application published it, so every door chooses; a gap is told again after the first member has gone."""
+    here, there = Stored(), Stored()
+    for door, name in ((here, "ann"), (there, "bob")):
+        door.connect(1, name, session_expiry_interval=10)
+        door.subscribe(1, "$share/g/a", qos=1)
+    members = (Member("ann", is_lasting=True), Member("bob", is_lasting=True))
+    for door in (here, there):
+        door.door.groups.drop(door.door.owner)
+        door.door.groups.tell("n1", "$share/g/a", members)
+    got: dict[str, list[bytes]] = {"ann": [], "bob": []}
+    choose = here.door.groups.choose
+    last = max(one for one in range(20) if choose("$share/g/a", f"$share/g/a|{STREAM}|{one}") == "bob")
+    for is_again in (False, True):
+        for door, name in ((here, "ann"), (there, "bob")):
+            lacking = door.door.lacking(STREAM, 1, last)
+            for sequence in range(1, last + 1):
+                message = ApplicationMessage("a", b"%d" % sequence, qos=1)
+                door.door.deliver_late(message, STREAM, sequence, lacking, door.now)
+            door.settle()
+            got[name] += [payload for payload, *_ in payloads(door.take(1))]
+            door.door.groups.tell("n1", "$share/g/a", members[:1] if not is_again else members)
+        assert sorted(got["ann"] + got["bob"], key=int) == [b"%d" % sequence for sequence in range(1, last + 1)]
+        assert got["ann"] and got["bob"]
 
 
 def member(name: str) -> Stored:

@@ -115,3 +115,12 @@ def test_a_client_that_begins_anew_at_another_door_is_no_member_elsewhere() -> N
         doors.hear_groups(GroupMembers(door, ANN), START)
     doors.end_client("ann", "n2")
     assert shares.nodes == {"n2#b"}
+
+
+def test_what_a_door_said_before_its_node_began_anew_does_not_end_the_new_one() -> None:
+    doors, shares = with_shares()
+    doors.hear(DoorHere("n1#c"), START)
+    doors.hear_groups(GroupMembers("n1#c", ANN), START)
+    assert not doors.hear(DoorHere("n1#b"), START + 1), "it comes late"
+    assert doors.is_there("n1#c", START + 1) and not doors.is_there("n1#b", START + 1)
+    assert shares.nodes == {"n1#c"} and doors.miss(START + 1) == []
