@@ -64,7 +64,7 @@ class AntiEntropy:
         for carried in topics:
             told = [stream for stream in carried.streams.values() if stream.is_settled]
             if told:
-                named = tuple(stream.mark_for(peer.id, now, stream.by_age(now)) for stream in told)
+                named = tuple(stream.mark_for(peer.id, now) for stream in told)
                 marks.append((carried.topic, named))
             for stream in told:
                 stream.told[peer.id] = stream.last
@@ -175,6 +175,7 @@ class AntiEntropy:
         named = set()
         heard = set()
         replies = []
+        noted = []
         for mark in marks:
             key = stream_key(carried.topic, mark.publisher, mark.incarnation)
             named.add(key)
@@ -186,8 +187,13 @@ class AntiEntropy:
             stream = self._hear_mark(carried, sender, key, mark, compare, now)
             if stream is not None:
                 heard.add(stream)
+            elif former is None and (noted_now := self._windows.past.get(key)) is not None:
+                noted.append(noted_now.mark(-1, now))
         if replies:
             self._out.send(carried.peers[sender], Announce(((carried.topic, tuple(replies)),)))
+        if noted:  # a neighbour that was there longer may not be as far
+            for peer in sorted(carried.peers.keys() - {sender} - self._slow):
+                self._out.send(carried.peers[peer], Announce(((carried.topic, tuple(noted)),)))
         if compare:
             carried.is_compared = True
             for key, stream in carried.streams.items():
@@ -224,6 +230,8 @@ class AntiEntropy:
         top = max(mark.top, mark.last)
         if top > stream.known_to:
             stream.noted_at = now
+            if self._is_before(carried, mark, now) and not carried.replays:
+                stream.silent_until = max(stream.silent_until, top)
             self._retransmission.note_known(stream, top, now, compare)
         if stream.backfill and stream.backfill > mark.first:
             stream.backfill = mark.first
@@ -247,6 +255,12 @@ class AntiEntropy:
         self._windows.past.note(key, top, mark.opened, heard, top)
         return True
 
+    @staticmethod
+    def _is_before(carried: TopicWindow, mark: StreamMark, now: Time) -> bool:
+        """Whether all that a neighbour tells of came to it before this node was linked."""
+        linked_at = carried.linked_at if carried.linked_at is not None else now
+        return max(mark.top, mark.last) == mark.last and now - mark.idle * 1000 < linked_at - EARLY
+
     def is_settling(self, carried: TopicWindow, now: Time) -> bool:
         """Whether this node was linked in the topic only just now, or is still to be."""
         return carried.linked_at is None or now - carried.linked_at < SETTLING * self._settings.announce_period
@@ -267,11 +281,13 @@ class AntiEntropy:
         since = now - mark.since * 1000 if mark.since >= 0 else NEVER
         if forgotten:
             start = forgotten + 1
-        elif carried.linked_at is not None and top == mark.last and now - mark.idle * 1000 < carried.linked_at - EARLY:
+        elif carried.replays:
+            start = min(mark.first, self._owed_from(carried, mark, since, now))
+        elif carried.linked_at is not None and self._is_before(carried, mark, now):
             start = top + 1  # it was over before this node was linked
         elif not fresh and not settling:
             start = self._missed_from(carried, mark, since, now)
-        elif carried.replays or carried.is_compared:
+        elif carried.is_compared:
             start = min(mark.first, self._owed_from(carried, mark, since, now))
         else:
             start = min(max(mark.last, 0) + 1, self._owed_from(carried, mark, since, now))
@@ -287,6 +303,11 @@ class AntiEntropy:
             stream.opened_at = since
         if not stream.history:
             stream.take_history(mark, now)
+        came = self._came_from(mark, now - carried.linked_at if carried.linked_at is not None else 0)
+        if came is not None and not forgotten and not carried.replays:
+            # A hole of the neighbour's is no gap for a node that came later, but others may go by this one.
+            stream.silent_until = max(stream.silent_until, min(came, top + 1) - 1)
+            stream.judge()
         if is_edge:
             stream.silent_until = max(stream.silent_until, start - 1)
             stream.judge()

@@ -72,6 +72,11 @@ class Past:
             if not of_topic:
                 del self._topics[topic]
 
+    def forget_topic(self, topic: Topic) -> None:
+        """It is carried no more: what is published until it is taken up again is not missed."""
+        for key in list(self._topics.get(topic, ())):
+            self.forget(key)
+
     def of(self, topic: Topic) -> Iterator[Former]:
         """The streams of one topic, the latest first."""
         return reversed(self._topics.get(topic, {}).values())

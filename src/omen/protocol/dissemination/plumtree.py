@@ -181,7 +181,7 @@ class Dissemination:
         if topics is not self._topics or wanted is not self._wanted or neighbours != self._neighbours:
             is_news = True
             if topics is not self._topics or wanted is not self._wanted:
-                self._change_topics(topics, frozenset(wanted))
+                self._change_topics(topics, frozenset(wanted), now)
             self._change_links(neighbours, now)
             self._topics, self._wanted, self._neighbours = topics, wanted, dict(neighbours)
         if is_first and self._joined_at is not None:
@@ -191,20 +191,20 @@ class Dissemination:
         if is_news and self._unlinked:
             self._note_linked(now)
 
-    def _change_topics(self, topics: frozenset[Topic], wanted: frozenset[Topic]) -> None:
+    def _change_topics(self, topics: frozenset[Topic], wanted: frozenset[Topic], now: Time) -> None:
         """Looks only at what is different: a node may carry thousands, and take them up one by one."""
         windows = self._windows.topics
-        self._retire(windows.keys() - topics)
+        self._retire(windows.keys() - topics, now)
         for topic in sorted(topics - windows.keys()):
             self._unlinked.append(self._windows.open_topic(topic, topic in wanted, topic in self._replays))
         for topic in windows.keys() & (wanted ^ self._wanted_before):
             windows[topic].is_wanted = topic in wanted
         self._wanted_before = wanted
 
-    def _retire(self, topics: Set[Topic]) -> None:
+    def _retire(self, topics: Set[Topic], now: Time) -> None:
         if topics:
             for topic in sorted(topics):
-                self._windows.retire(topic)
+                self._windows.retire(topic, now)
                 self._replays.discard(topic)
             self._unlinked = [carried for carried in self._unlinked if carried.topic not in topics]
 

@@ -324,7 +324,8 @@ class Retransmission:
     def _plan_backfill(self, stream: Stream, now: Time) -> None:
         """The newest first, one request at a time."""
         wanted = stream.first - 1
-        if stream.carried.streams.get(stream.key) is not stream or not stream.backfill or stream.backfill > wanted:
+        is_here = stream.carried.streams.get(stream.key) is stream
+        if not is_here or not stream.backfill <= wanted <= stream.passed:  # else it was here, and has left the window
             self._end_backfill(stream)
             return
         peers = sorted(stream.carried.peers)

@@ -158,7 +158,7 @@ class Stream:
         self.held = 0
         self.unheld_bytes = 0
         self.alone_until = 0
-        # When it was how far, at times; the latest of these is of the last announcement.
+        # Up to where it was known when, at times; the latest of these is of the last announcement.
         self.history: deque[tuple[Time, int]] = deque()
         # What neighbours said they have, and what they were told.
         self.known: dict[NodeId, Position] = {}
@@ -251,7 +251,7 @@ class Stream:
         history = self.history
         if len(history) > 1 and now - history[-2][0] < APART:
             history.pop()
-        history.append((now, self.last))
+        history.append((now, self.known_to))
         while len(history) > 1 and now - history[1][0] > AGES[-1]:
             history.popleft()
 
@@ -266,14 +266,15 @@ class Stream:
         found = []
         for age in AGES:
             before = next((last for time, last in reversed(self.history) if now - time >= age), None)
-            if before is None and 0 <= now - self.opened_at < age:
-                before = self.opened - 1
+            if before is None and self.opened_at != NEVER and self.passed < self.opened:
+                before = self.opened - 1  # all of the run has come here
             if before is None:
                 break
             found.append(before + 1 if before < self.known_to else 0)
         return tuple(found)
 
-    def mark_for(self, peer: NodeId, now: Time, by_age: tuple[int, ...] = ()) -> StreamMark:
+    def mark_for(self, peer: NodeId, now: Time) -> StreamMark:
+        """What this node has of it. A neighbour that has said nothing of it may be new, and hears when it came."""
         known = self.known.get(peer)
         top = self.known_to
         ranges: tuple[tuple[int, int], ...] = ()
@@ -294,7 +295,7 @@ class Stream:
             ranges,
             self.backfill,
             -1 if self.opened_at == NEVER else max(0, now - self.opened_at) // 1000,
-            by_age,
+            self.by_age(now) if known is None else (),
             self.passed,
         )
 

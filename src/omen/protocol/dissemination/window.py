@@ -25,7 +25,8 @@ CHUNK = 4 << 10
 ROUND_TRIPS = 4
 SHORTEST_DELAY = 50 * MILLISECOND
 TOPICS_AT_MOST = 1 << 16
-"""Topics on which a node goes on counting: a number used twice would be taken for a duplicate."""
+"""Topics on which a node goes on counting, those used last; on others it begins behind all numbers it has forgotten: a
+number used twice would be taken for a duplicate."""
 LAGGING = 240 * SECOND
 """So long a silent publisher is told of, at least, where some neighbour has not said that it is as far."""
 
@@ -69,6 +70,7 @@ class Numbering:
         self._silence = silence
         self._latest: dict[Topic, tuple[int, Time, int]] = {}
         self._runs: dict[Topic, tuple[int, Time]] = {}
+        self._forgotten = 0
 
     def last_at(self, topic: Topic) -> Time:
         return self._latest.get(topic, (0, NEVER, 0))[1]
@@ -79,15 +81,16 @@ class Numbering:
 
     def peek(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
         """The next number, and whether it is the first of a run."""
-        before, when, life = self._latest.get(topic, (0, 0, 0))
+        before, when, life = self._latest.get(topic, (self._forgotten, 0, 0))
         return before + 1, life != incarnation or now - when >= self._silence
 
     def take(self, topic: Topic, incarnation: int, now: Time) -> tuple[int, bool]:
         """The same, and the number is used."""
         number, opening = self.peek(topic, incarnation, now)
-        if number == 1 and len(self._latest) >= TOPICS_AT_MOST:
+        if self._latest.pop(topic, None) is None and len(self._latest) >= TOPICS_AT_MOST:
             oldest = next(iter(self._latest))
-            del self._latest[oldest], self._runs[oldest]
+            self._forgotten = max(self._forgotten, self._latest.pop(oldest)[0])
+            del self._runs[oldest]
         self._latest[topic] = (number, now, incarnation)
         if opening:
             self._runs[topic] = (number, now)
@@ -246,12 +249,15 @@ class TopicWindow:
     def keep_older(self, stream: Stream, publication: Publication) -> bool:
         """Into the window as its oldest, if nothing newer has to leave for it; whether it is kept."""
         size = len(publication.frame) + OVERHEAD
-        if self._room.left < size + self._room.reserve:
+        is_kept = publication.sequence in stream.recent  # it came out of order, and stayed when newer ones left
+        if not is_kept and self._room.left < size + self._room.reserve:
             return False
-        stream.recent[publication.sequence] = publication
         stream.first = publication.sequence
         if stream.passed == publication.sequence:
             stream.passed -= 1
+        if is_kept:
+            return True
+        stream.recent[publication.sequence] = publication
         self.owners.appendleft(stream)
         self.numbers.appendleft(publication.sequence)
         self.times.appendleft(min(self.times[0], stream.marked_time) if self.times else stream.marked_time)
@@ -398,7 +404,7 @@ class Windows:
         """What is still to be told of after an announcement."""
         self.changed = streams
 
-    def retire(self, topic: Topic) -> TopicWindow:
+    def retire(self, topic: Topic, now: Time) -> TopicWindow:
         """A topic given up: should it be taken up again, nothing is delivered twice."""
         carried = self.topics.pop(topic)
         self.budget.left += carried.limit
@@ -406,11 +412,12 @@ class Windows:
             self.streams.pop(stream.key, None)
             self.missing.pop(stream, None)
             self.backfilling.pop(stream, None)
-            self._retired[stream.key] = (stream.last, stream.heard)
+            self._retired[stream.key] = (max(stream.last, stream.silent_until), now)
             self.note_unheld(stream, -stream.unheld_bytes)
             if stream.is_own and carried.peers:
                 self.not_held += stream.unheld()
         carried.streams.clear()
+        self.past.forget_topic(topic)
         return carried
 
     def note_change(self, stream: Stream) -> bool:

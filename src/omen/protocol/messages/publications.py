@@ -178,7 +178,7 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
 
     Added later, skipped by nodes of version 0.1: `top`, the highest sequence known of; `holes`, what up to there is
     awaited, everything else behind `last` is kept too; `awaits`, from where on what is older than `first` is awaited
-    (0: it is not); `since`, milliseconds since the run began. -1: the sender does not say. `by_age`, on a new link:
+    (0: it is not); `since`, milliseconds since the run began. -1: the sender does not say. `by_age`, at first:
     from which sequence on all came within the last 1, 2, 4, 8 and 16 s (0: none did), as far back as the sender knows.
     `passed`: the highest sequence that the sender may never have had: told as a gap, or before its time.
     """
