@@ -78,6 +78,7 @@ ELSEWHERE = {
     ".venv/bin/python -m tests.network.leave_and_crash": ("tests/network/test_leave_and_crash.py", "takes ten minutes"),
     ".venv/bin/python -m tests.network.upgrading": ("tests/network/test_upgrade.py", "takes minutes"),
     ".venv/bin/python -m tests.network.everything": ("tests/network/test_end_to_end.py", "takes an hour"),
+    "omen sweep examples/friends.toml": ("tests/contract/test_tutorials.py", "needs a real graph"),
     "python examples/chat.py": ("tests/network/test_tutorials.py", "runs until stopped"),
     ".venv/bin/python -m tests.network.fuzz": ("tests/simulation/test_hostile.py", "takes an hour"),
 }

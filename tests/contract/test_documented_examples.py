@@ -95,6 +95,11 @@ def configure_signing(block: Block, path: Path) -> None:
     assert (security.sign, security.verify) == (True, "require")
 
 
+def is_the_example(block: Block, path: Path) -> None:
+    """The file that the page names, which a test of the page runs."""
+    assert block.text == (ROOT / "examples/friends.toml").read_text()
+
+
 HOW: dict[tuple[str, int], Callable[[Block, Path], None]] = {
     ("README.md", 0): run_as_it_stands,
     ("README.md", 1): is_run_live,
@@ -107,6 +112,7 @@ HOW: dict[tuple[str, int], Callable[[Block, Path], None]] = {
     ("docs/security.md", 0): configure,
     ("docs/security.md", 1): configure_signing,
     ("docs/simulator.md", 0): simulate,
+    ("docs/tutorials/sweep.md", 0): is_the_example,
 }
 
 

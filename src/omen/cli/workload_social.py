@@ -129,6 +129,6 @@ def _print_sample(sampled: Sampled, last: list[tuple[str, Any]]) -> None:
         *((f"  {reason}", rows) for reason, rows in info["rejected"].items()),
     ]
     for count_of, gaps in info["distance"].items():
-        facts.append((f"{count_of}: distance of sample and graph", gaps["degree"]))
-        facts.append(("  in units of the mean", gaps["shape"]))
+        facts.append((f"{count_of} in sample and graph", f"at most {gaps['degree']:.0%} of users apart"))
+        facts.append(("  divided by their mean", f"at most {gaps['shape']:.0%} of users apart"))
     print_facts([*facts, *last])

@@ -36,6 +36,18 @@ STYLE: Any = {
 }
 
 
+MOST_BESIDE = 4
+"""Panels that stand in one row; more stand in rows of `FACET_COLUMNS`."""
+FACET_COLUMNS = 3
+MOST_INSIDE = 6
+"""Lines whose legend stands among them; of more it stands below."""
+LEGEND_ROWS = 4
+"""Rows of a legend that a figure has room for as it is."""
+LINE_INCHES = 0.19
+ROOM_FOR_NAMES = 40
+"""Letters that have room below an axis without being turned."""
+
+
 @dataclass(frozen=True)
 class Line:
     """y over x; `low` and `high` are the spread over seeds, empty where there is none."""
@@ -67,6 +79,7 @@ class Panel:
     title: str = ""
     log_x: bool = False
     log_y: bool = False
+    x_names: tuple[str, ...] = ()  # of the places 0, 1, 2 on the x axis, where they are no numbers
 
 
 @dataclass(frozen=True)
@@ -111,12 +124,15 @@ def _append(columns: dict[str, list[Any]], row: Sequence[Any]) -> None:
 
 
 def _figure(drawing: Drawing) -> Figure:
-    figure = blank_figure(4.4 * len(drawing.panels), 3.4)
+    count = len(drawing.panels)
+    columns = count if count <= MOST_BESIDE else FACET_COLUMNS
+    rows = -(-count // columns)
+    figure = blank_figure(4.4 * columns, rows * 3.4 + _legend_height(drawing.panels))
     from matplotlib import rc_context, rcParams
 
     rcParams["svg.fonttype"] = STYLE["svg.fonttype"]  # read when the figure is written
     with rc_context(STYLE):
-        all_axes = [figure.add_subplot(1, len(drawing.panels), place + 1) for place in range(len(drawing.panels))]
+        all_axes = [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
         for axes, panel in zip(all_axes, drawing.panels, strict=True):
             _draw_panel(axes, panel)
         _draw_legends(figure, all_axes, drawing.panels)
@@ -124,15 +140,35 @@ def _figure(drawing: Drawing) -> Figure:
 
 
 def _draw_legends(figure: Figure, all_axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
-    """One below all panels where they have the same lines, else one in each."""
+    """One below all panels where they have the same lines, else one in each; below it where lines are many."""
     labels = [[line.label for line in panel.lines] for panel in panels]
-    if all(one == labels[0] for one in labels) and len(labels[0]) > 1:
-        columns = min(len(labels[0]), (3 if len(labels[0]) == 3 else 2) if len(panels) == 1 else 4)
+    if _is_shared(panels):
+        columns = _legend_columns(panels)
         figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns, fontsize=8)
         return
     for axes, own in zip(all_axes, labels, strict=True):
-        if len(own) > 1:
+        if len(own) > MOST_INSIDE:
+            axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+        elif len(own) > 1:
             axes.legend(fontsize=8)
+
+
+def _is_shared(panels: Sequence[Panel]) -> bool:
+    labels = [[line.label for line in panel.lines] for panel in panels]
+    return all(one == labels[0] for one in labels) and len(labels[0]) > 1
+
+
+def _legend_columns(panels: Sequence[Panel]) -> int:
+    lines = len(panels[0].lines)
+    return min(lines, (3 if lines == 3 else 2) if len(panels) == 1 else 4)
+
+
+def _legend_height(panels: Sequence[Panel]) -> float:
+    """Inches that a figure grows by, so that a long legend does not take the place of the lines."""
+    if _is_shared(panels):
+        return LINE_INCHES * max(0, -(-len(panels[0].lines) // _legend_columns(panels)) - LEGEND_ROWS)
+    most = max(len(panel.lines) for panel in panels)
+    return LINE_INCHES * most if most > MOST_INSIDE else 0.0
 
 
 def dash_of(place: int) -> str:
@@ -166,6 +202,9 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             if value.label:
                 axes.annotate(f"paper: {value.label}", (value.x, value.y), fontsize=7, ha=side, va="bottom")
     axes.set(xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title)
+    if panel.x_names:
+        is_long = sum(map(len, panel.x_names)) > ROOM_FOR_NAMES
+        axes.set_xticks(range(len(panel.x_names)), panel.x_names, rotation=30 if is_long else 0)
     if panel.log_x:
         axes.set_xscale("log")
     if panel.log_y:
