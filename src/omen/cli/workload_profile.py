@@ -93,10 +93,10 @@ def _print_profile(found: Profile) -> None:
             ("topics", found.topics),
             ("subscriptions", found.subscriptions),
             ("topics two nodes share", likeness.mean_shared),
-            ("  times uniform chance", likeness.lift),
+            ("  compared to chance", f"{likeness.lift:,.2f} times what equally popular topics would give"),
             ("pairs that share any", f"{100 * likeness.sharing_pairs:.2f} %"),
-            (f"tdi({likeness.closest})", f"{likeness.tdi:.2f} %{error}"),
-            ("  over nodes", likeness.sampled),
+            (f"shared with the {likeness.closest} closest", f"{likeness.tdi:.2f} %{error} of the shorter list"),
+            ("  nodes looked at", likeness.sampled),
         ]
     )
     print()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omen.errors import MissingDependency
+from omen.errors import CannotWrite, MissingDependency
 from omen.tables import replace_file
 
 if TYPE_CHECKING:
@@ -25,6 +25,14 @@ def blank_figure(width: float, height: float) -> Figure:
         ) from None
     rcParams["svg.hashsalt"] = "omen"
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def figure_kind(path: str | Path) -> str:
+    """One of `UNDATED`, by the ending of the name."""
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in UNDATED:
+        raise CannotWrite(f"{path}: a figure is written as .{', .'.join(UNDATED)}, by the ending of its name")
+    return kind
 
 
 def save_figure(path: str | Path, figure: Figure, kind: str = "svg") -> None:

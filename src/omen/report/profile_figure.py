@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omen.errors import CannotWrite
-from omen.report.canvas import UNDATED, blank_figure, save_figure
+from omen.report.canvas import blank_figure, figure_kind, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,9 +16,7 @@ Ccdf = Sequence[tuple[int, float]]
 
 def draw_profile(path: str | Path, panels: Mapping[str, Ccdf]) -> None:
     """Write the complementary distribution of each panel (what is counted: x and the share that is x or more)."""
-    kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in UNDATED:
-        raise CannotWrite(f"{path}: a figure is written as .{', .'.join(UNDATED)}, by the ending of its name")
+    kind = figure_kind(path)
     save_figure(path, _make_figure(panels), kind)
 
 

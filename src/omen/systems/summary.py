@@ -41,6 +41,7 @@ def columns_of(replayed: Replayed, seqs: Sequence[int]) -> dict[str, Any]:
     """The columns of the table replay; `seqs` are those of the trace, by position."""
     return {
         "seq": [seqs[position] for position in replayed.positions],
+        "time_s": np.array([event.time_s for event in replayed.events], dtype=np.float64),
         "event": [event_word(event) for event in replayed.events],
         "node": [event.node for event in replayed.events],
         **replayed.columns,

@@ -17,6 +17,7 @@ from omen.tables.writing import overlay_table, write_workload
 
 REPLAY_COLUMNS = (
     "seq",
+    "time_s",
     "event",
     "node",
     "repair_s",

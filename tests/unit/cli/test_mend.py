@@ -19,7 +19,10 @@ from omen.systems import SYSTEMS
 from omen.tables import read_churn, read_overlay, read_workload
 
 COMMANDS = ("churn", "churn random", "churn lifetimes", "replay", "mend")
-COLUMNS = "seq event node repair_s handled_s edges_added edges_removed max_degree avg_degree shadow_size messages bytes"
+COLUMNS = (
+    "seq time_s event node repair_s handled_s edges_added edges_removed"
+    " max_degree avg_degree shadow_size messages bytes"
+)
 TABLES = ("interests.parquet", "nodes.parquet", "overlay.parquet", "workload.json")
 
 
@@ -333,3 +336,19 @@ def test_an_overlay_without_a_record_is_repaired_for_k_1(folder: Path, capsys: p
     capsys.readouterr()
     told = run_json(capsys, "mend --workload", folder / "w", "--overlay", overlay, "--leave", 3)
     assert told["options"]["k"] == 1
+
+
+def test_a_replay_tells_when_events_were_and_draws_itself(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    trace = pq.read_table(folder / "c.parquet").column("time_s").to_pylist()
+    paths = ("replay --workload", folder / "w", "--churn", folder / "c.parquet", "--out", tmp_path / "r")
+    assert run(*paths, "--figure", tmp_path / "r.svg") == 0
+    assert pq.read_table(tmp_path / "r" / "replay.parquet").column("time_s").to_pylist() == trace
+    drawn = (tmp_path / "r.svg").read_text()
+    for words in ("links of a node", "links changed so far", "repair, ms of processor time", "time of the trace"):
+        assert f"<!-- {words}" in drawn, words
+    capsys.readouterr()
+    assert run(*paths, "--figure", tmp_path / "r.gif") == 2
+    assert "a figure is written as .svg, .png, .pdf" in capsys.readouterr().err

@@ -21,7 +21,7 @@ def test_profile_prints_a_table_or_json(workload: Path, capsys: pytest.CaptureFi
     assert main(["workload", "profile", "--workload", str(workload)]) == 0
     shown = capsys.readouterr().out
     assert "without topics" in shown
-    assert "tdi(20)" in shown
+    assert "shared with the 20 closest" in shown
     assert main(["workload", "profile", "--workload", str(workload), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["nodes"], found["topics"], found["nodes_without_topics"]) == (4, 2, 1)
