@@ -12,7 +12,15 @@ from omen.cli.output import overlay_facts, print_facts, print_json, print_table,
 from omen.cli.progress import counting, working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.design import resolve_options
-from omen.design.schedule import PART_NODES, PART_NODES_GM, default_part_nodes, parse_schedule, read_seed, rho_of
+from omen.design.schedule import (
+    PART_NODES,
+    PART_NODES_GM,
+    ROUNDS,
+    default_part_nodes,
+    parse_schedule,
+    read_seed,
+    rho_of,
+)
 from omen.errors import InvalidInput
 from omen.systems import ALGORITHMS, find_algorithm
 
@@ -24,6 +32,7 @@ EPILOG = """\
 example:
   omen design --workload w --algorithm low-oda --rho 3 --out o.parquet
   omen design --workload w --algorithm low-oda --rounds auto --out o.parquet
+  omen design --workload w --algorithm minmax-oda --polish --out o.parquet
   omen design --workload w --from today.csv --changes 20 --out o.parquet
   omen design --workload w --nodes brokers.csv --links links.csv --zone-costs zones.csv --sigma 4 --out o.parquet
 
@@ -53,6 +62,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--from", dest="start", metavar="O", help="begin with the links of this overlay")
     parser.add_argument(
         "--changes", metavar="N", type=at_least(0), help="with --from: most links made and dropped (as many as help)"
+    )
+    parser.add_argument(
+        "--polish",
+        action="store_true",
+        help="a local search after gm, low-oda, minmax-oda: fewer links, lower degrees",
     )
     parser.add_argument("--out", metavar="O", help="table of links to write; without it the result is only shown")
     parser.add_argument(
@@ -98,6 +112,11 @@ def is_feasible(fleet: dict[str, Any]) -> bool:
 
 def _require_rounds_options(arguments: argparse.Namespace, algorithm: str) -> None:
     """Refuse what makes no sense together, before anything is read."""
+    if arguments.polish:
+        if algorithm not in ROUNDS:
+            raise InvalidInput(f"--polish is for {', '.join(ROUNDS)}: it keeps topics connected, and no more than that")
+        if arguments.rounds is not None or arguments.start is not None or arguments.engine == "spark":
+            raise InvalidInput("--polish follows an exact design: it goes with neither --rounds, --from nor Spark")
     if arguments.changes is not None and arguments.start is None:
         raise InvalidInput("--changes is for --from: it bounds the links made and dropped")
     if arguments.rounds is None:
@@ -159,13 +178,14 @@ def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, option
         "rounds": told,
         "fleet": None,
         "from": None,
+        "polished": None,
         "out": arguments.out,
     }
 
 
 def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
     from omen.fleet.designing import SIGMA
-    from omen.systems.designing import Start, design_fleet_timed, design_rounds_timed, design_timed
+    from omen.systems.designing import Start, design_fleet_timed, design_rounds_timed, design_timed, polish_timed
     from omen.tables import read_overlay, read_workload, require_table_name, write_overlay
 
     if arguments.out:
@@ -177,12 +197,17 @@ def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: d
     require_ruled(algorithm.name, arguments.rounds is not None, not rules.is_empty, start is not None)
     if arguments.sigma is not None and not rules.has_costs:
         raise InvalidInput("--sigma is for links of different costs: give costs in the tables links or zone_costs")
+    if arguments.polish and not rules.is_empty:
+        raise InvalidInput("--polish knows no rules: --from O with the tables of rules is a local search that does")
     if not rules.is_empty or start is not None:
         with working(f"designing with {algorithm.name} under the rules"):
             designed = design_fleet_timed(algorithm, interests, options, rules, arguments.sigma or SIGMA, start)
     elif arguments.rounds is None:
         with working(f"designing with {algorithm.name}"):
             designed = design_timed(algorithm, interests, options)
+        if arguments.polish:
+            with working("polishing"):
+                designed = polish_timed(designed)
     else:
         settings = _rounds(arguments, algorithm.name, options)
         with counting(f"designing with {algorithm.name} in rounds", interests.subscription_count) as tell:
@@ -214,6 +239,7 @@ def _print_result(result: dict[str, Any]) -> None:
             *overlay_facts(result),
             *_fleet_facts(result.get("fleet")),
             ("topic-connected", result["topic_connected"]),
+            *_polish_facts(result.get("polished")),
             ("designed in", f"{shown(result['design_s'])} s"),
             ("written to", result["out"]),
         ]
@@ -226,6 +252,13 @@ def _print_result(result: dict[str, Any]) -> None:
         )
     if result.get("fleet") is not None and not is_feasible(result["fleet"]):
         _print_infeasible(result["fleet"], result["out"])
+
+
+def _polish_facts(before: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    if before is None:
+        return []
+    links, average, most = (shown(before[f"{name}_before"]) for name in ("edges", "avg_degree", "max_degree"))
+    return [("before polishing", f"{links} links, average degree {average}, maximum {most}")]
 
 
 def _fleet_facts(fleet: dict[str, Any] | None) -> list[tuple[str, Any]]:

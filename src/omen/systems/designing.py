@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from omen.design import Algorithm
+from omen.design.polishing import polish_overlay
 from omen.design.rounds import Rounds, RoundsDone, design_in_rounds
 from omen.design.schedule import RoundFacts, rho_of
 from omen.fleet import (
@@ -54,6 +55,7 @@ class Designed:
     rounds: RoundsDone | None = None  # None: the exact algorithm of the paper ran
     fleet: Fleet | None = None  # None: there are no rules
     redesigned: Redesigned | None = None  # None: from scratch
+    unpolished: Overlay | None = None  # as it was before the local search; None: there was none
 
     def record(self) -> dict[str, Any]:
         """What the file of the overlay says of how it was made; `k` is the connectivity to keep."""
@@ -61,6 +63,8 @@ class Designed:
         made = {"algorithm": self.algorithm.name, "options": options, "k": self.algorithm.promise(self.options)}
         if self.fleet is not None:
             made |= {"sigma": str(self.fleet.design.sigma)}
+        if self.unpolished is not None:
+            made |= {"polished": True}
         return made if self.rounds is None else made | {"rounds": schedule_text(self.rounds.rounds)}
 
     def summary(self) -> dict[str, Any]:
@@ -83,7 +87,26 @@ class Designed:
             if self.fleet is None
             else describe_fleet(self.interests, self.overlay, self.fleet, self.redesigned),
             "from": None if self.redesigned is None else describe_changes(self.redesigned),
+            "polished": None if self.unpolished is None else describe_unpolished(self.unpolished),
         }
+
+
+def describe_unpolished(overlay: Overlay) -> dict[str, Any]:
+    """What the design had come to before the local search."""
+    degrees = degree_summary(overlay)
+    return {
+        "edges_before": overlay.link_count,
+        "avg_degree_before": degrees.average,
+        "max_degree_before": degrees.maximum,
+    }
+
+
+def polish_timed(designed: Designed) -> Designed:
+    """The design after a local search, whose time is added."""
+    started = time.perf_counter()
+    polished = polish_overlay(designed.interests, designed.overlay)
+    seconds = designed.seconds + time.perf_counter() - started
+    return replace(designed, overlay=polished, unpolished=designed.overlay, seconds=seconds)
 
 
 def schedule_text(rounds: Sequence[RoundFacts]) -> str:

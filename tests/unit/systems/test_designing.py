@@ -31,4 +31,5 @@ def test_a_timed_design_is_the_design_and_its_summary_tells_what_it_is_worth() -
         "rounds": None,
         "fleet": None,
         "from": None,
+        "polished": None,
     }
