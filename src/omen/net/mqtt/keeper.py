@@ -61,6 +61,8 @@ CATCH_UP_AFTER_S = (0.3, 0.7, 2.0, 4.0)
 """A session that comes from a crashed node looks windows through after these pauses: links and windows take time."""
 RETRY_S, STORE_FOR_S = 0.5, 10.0
 """Successors that do not take a record are asked again after this pause, for so long."""
+GOODBYE_S = 0.05
+"""A client with a will that is elsewhere now may have said goodbye here, which has come and is not read yet."""
 SETTLE_POLL_S = 0.1
 COPIES_S, COPIES_AT_MOST = 0.1, 10_000
 """How many neighbours carry a topic is looked up again after this: it takes as long as to publish."""
@@ -399,6 +401,8 @@ class Keeper:
         """A client is at another node: what is here of it is stored for that node, or goes."""
         if said.is_clean:
             self.doors.end_client(said.client_id, said.node)
+        if self._door.has_will(said.client_id):
+            await asyncio.sleep(GOODBYE_S)
         changes = self._door.release(said.client_id, time.time(), said.is_clean)
         self._front.act()
         if changes is None or said.is_clean:

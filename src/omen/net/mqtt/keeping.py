@@ -330,6 +330,11 @@ class Keeping(Deliveries):
         if session is not None:
             self._persist(session)
 
+    def has_will(self, client_id: str) -> bool:
+        """Whether a client is connected here that has a will."""
+        client = self._online.get(client_id)
+        return client is not None and client.will is not None
+
     @property
     def waiting_wills(self) -> int:
         """How many wills wait for the end of their delay."""

@@ -59,7 +59,9 @@ def test_successors_that_are_full_are_not_asked_for_ever(
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_session_that_goes_on_elsewhere_already_is_not_stored_over(waits: bool) -> None:
     front, said = Front(2), list[object]()
-    front.door = SimpleNamespace(groups=Shares(), release=lambda *_: [Change(b"k", b"v", 1.0)])
+    front.door = SimpleNamespace(
+        groups=Shares(), release=lambda *_: [Change(b"k", b"v", 1.0)], has_will=lambda _: False
+    )
     stored: list[object] = []
 
     async def say(_: str, record: object) -> None:
@@ -86,3 +88,17 @@ def test_doors_hear_again_and_again_that_a_door_has_no_members_any_more() -> Non
     one.tell_group(TellGroup("$share/g/a", ()))
     one.hear(DoorHere("n4#b"), 1.0)
     assert told[-1] == GroupMembers(one.owner, {}, is_all=True)
+
+
+def test_a_goodbye_that_has_come_is_read_before_a_client_is_taken_for_replaced() -> None:
+    """Else its will would be published."""
+    front, order = Front(2), list[str]()
+    front.door = SimpleNamespace(groups=Shares(), has_will=lambda _: True, release=lambda *_: order.append("release"))
+    front.act = lambda: None  # type: ignore[attr-defined]
+
+    async def give() -> None:
+        asyncio.get_running_loop().call_soon(order.append, "goodbye")
+        await Keeper(front).give(ClientHere("me", "n2", 7, wants_session=True))  # type: ignore[arg-type]
+
+    asyncio.run(give())
+    assert order == ["goodbye", "release"]
