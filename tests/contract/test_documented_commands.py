@@ -70,6 +70,8 @@ ELSEWHERE = {
     "make demo": ("tests/network/test_demo.py", "its two commands are run by tests of their own"),
     "make test": ("tests", "is this"),
     "NUMBA_BOUNDSCHECK=1": ("tests", "is this, compiled anew, which takes minutes"),
+    "make release": ("tests/unit/tools/test_releases.py", "builds, which takes a minute"),
+    "pip install dist/": ("tests/unit/tools/test_releases.py", "is part of make release"),
     "make claims": (REPRODUCED, "needs a run at full scale"),
     ".venv/bin/python -m tests.paper.readings": ("tests/paper", "takes minutes"),
     ".venv/bin/python -m tests.network.chaos": ("tests/network/test_end_to_end.py", "takes minutes to half an hour"),

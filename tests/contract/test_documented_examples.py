@@ -100,11 +100,18 @@ def is_the_example(block: Block, path: Path) -> None:
     assert block.text == (ROOT / "examples/friends.toml").read_text()
 
 
+def configure_rules(block: Block, path: Path) -> None:
+    (path / "node.toml").write_text(block.text)
+    protocol = read_node_config(path / "node.toml").protocol
+    assert (protocol.max_links, protocol.zone) == (8, "north")
+
+
 HOW: dict[tuple[str, int], Callable[[Block, Path], None]] = {
-    ("README.md", 0): run_as_it_stands,
-    ("README.md", 1): is_run_live,
+    ("README.md", 0): is_run_live,
+    ("README.md", 1): run_as_it_stands,
     ("CONTRIBUTING.md", 0): read_as_kernel,
     ("docs/cli.md", 0): sweep_smaller,
+    ("docs/fleets.md", 0): configure_rules,
     ("docs/index.md", 0): run_as_it_stands,
     ("docs/live.md", 0): is_run_live,
     ("docs/live.md", 1): is_run_live,
