@@ -44,7 +44,7 @@ class Deliveries:
         self._online: dict[str, Client] = {}
         self._tree: FilterTree[tuple[str, str], Subscription] = FilterTree()
         self._out: list[Output] = []
-        self.replays_until = 0.0
+        self._replays: dict[str, float] = {}
         self.owner = ""
         self.groups = Shares()
         self._shares: dict[str, set[str]] = {}
@@ -125,8 +125,19 @@ class Deliveries:
         """Topics that clients of other nodes publish on. A session that has come from another node may have missed
         something on them.
         """
-        fresh = fresh or now < self.replays_until
-        self._act_on(self.wishes.learn([name for name in names if not name.startswith("$")], fresh))
+        names = [name for name in names if not name.startswith("$")]
+        late = [] if fresh else self._missed(names, now)
+        self._act_on(self.wishes.learn(late, fresh=True))
+        self._act_on(self.wishes.learn(names, fresh))
+
+    def _missed(self, names: list[str], now: float) -> list[str]:
+        """The topics that wildcards of sessions match which have come from other nodes lately. Others that subscribe
+        get nothing of what was published before.
+        """
+        self._replays = {client_id: until for client_id, until in self._replays.items() if now < until}
+        moved = [self.sessions[client_id] for client_id in self._replays if client_id in self.sessions]
+        wild = {filter_of(pattern) for session in moved for pattern in session.subscriptions if has_wildcard(pattern)}
+        return [name for name in names if any(matches(pattern, name) for pattern in wild)]
 
     def deliver(self, message: ApplicationMessage, now: float, stream: Stream | None = None, sequence: int = 0) -> None:
         """A message came over the overlay: to every client with a matching subscription, once (MQTT-3.3.4-2)."""

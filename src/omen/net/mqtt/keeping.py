@@ -222,7 +222,7 @@ class Keeping(Deliveries):
         begin: tuple[str, ...] = ()
         for subscription in head.subscriptions:
             begin += self._subscribe(session, subscription).begin
-        self.replays_until = now + RECENT_S
+        self._replays[head.client_id] = now + RECENT_S
         if begin or any(has_wildcard(one.pattern) for one in head.subscriptions):
             self._out.append(Carry(0, begin, replay=True))
         session.catching_up_until = now + CATCH_UP_S

@@ -18,6 +18,7 @@ from tests.unit.net.mqtt.doors import Harness, Stored, payloads
 
 from omen.net.groups import Member
 from omen.net.mqtt.keeping import CATCH_UP_S, Recent
+from omen.net.mqtt.outputs import Carry
 from omen.net.mqtt.session import ApplicationMessage
 
 
@@ -324,3 +325,16 @@ def test_what_a_crashed_node_may_not_have_given_to_members_that_went_with_it_goe
     here.door.choose_again({group: (Member("gone"),)}, 99.0, 106.0)
     here.settle()
     assert payloads(here.take(1)) == [(b"2", 1, False)]
+
+
+def test_what_was_published_before_comes_to_sessions_that_moved_and_not_with_other_wildcards() -> None:
+    here = Stored()
+    here.connect(1, "me", session_expiry_interval=10)
+    here.subscribe(1, "mine/#")
+    there = here.crash()
+    there.come(1, "me", clean_start=False)
+    there.connect(2, "new")
+    there.subscribe(2, "new/#")
+    there.door.learn_topics(["mine/a", "new/a"], fresh=False, now=there.now)
+    asked = {topic: one.replay for one in there.door.take() if isinstance(one, Carry) for topic in one.topics}
+    assert asked == {"mine/a": True, "new/a": False}
