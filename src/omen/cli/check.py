@@ -101,8 +101,11 @@ def _check_here(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
 
 
 def _check_on_spark(arguments: argparse.Namespace) -> tuple[Check, dict[str, Any]]:
+    from omen.pipeline.engines import require_table
     from omen.pipeline.session import spark_session
 
+    require_table(arguments.workload, "interests")
+    require_table(arguments.overlay, "overlay")
     with spark_session(spark_options(arguments)) as spark:
         from omen.pipeline.evaluate import EXACT_UP_TO, evaluate_overlay
 

@@ -142,13 +142,14 @@ def _rounds(arguments: argparse.Namespace, algorithm: str, options: dict[str, An
 
 
 def _design_on_spark(arguments: argparse.Namespace, algorithm: Algorithm, options: dict[str, Any]) -> dict[str, Any]:
-    from omen.pipeline.engines import require_built_on_spark
+    from omen.pipeline.engines import require_built_on_spark, require_table
     from omen.pipeline.session import spark_session
 
     require_built_on_spark(algorithm.name, in_rounds=arguments.rounds is not None)
     refuse_rules_on_spark(arguments, "sigma", "start")
     if not arguments.out:
         raise InvalidInput("--engine spark needs --out: a folder for the links")
+    require_table(arguments.workload, "interests")
     told = None
     with spark_session(spark_options(arguments)) as spark:
         if arguments.rounds is None:

@@ -73,8 +73,10 @@ def _profile_here(arguments: argparse.Namespace) -> Profile:
 
 
 def _profile_on_spark(arguments: argparse.Namespace) -> Profile:
+    from omen.pipeline.engines import require_table
     from omen.pipeline.session import spark_session
 
+    require_table(arguments.workload, "interests")
     with spark_session(spark_options(arguments)) as spark:
         from omen.pipeline.profile import profile_tables
         from omen.pipeline.reading import read_workload_tables

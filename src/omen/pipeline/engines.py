@@ -9,6 +9,7 @@ from pathlib import Path
 
 from omen.design.schedule import ROUNDS
 from omen.errors import InvalidInput, InvalidTable
+from omen.tables.parts import locate_table
 from omen.tables.raw import UTF8
 
 PER_TOPIC = ("ring-pt", "cycle-pt", "harary-pt")
@@ -80,6 +81,12 @@ def require_readable(path: str) -> None:
                 raise InvalidTable(f"{path}: not a gzip file, although it is named like one")
     except OSError as error:
         raise InvalidTable(f"{path}: {error.strerror}") from None
+
+
+def require_table(path: str, name: str) -> None:
+    """Refuse a table of ours on this machine that is not there, before a session is started for it."""
+    if "://" not in path:
+        locate_table(Path(path), name)
 
 
 def require_per_topic(algorithm: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from omen.pipeline import engines
 
 SMALL = "workload synth --nodes 50 --topics 5 --sizes 2 --out"
@@ -37,3 +38,21 @@ def test_spark_is_started_where_asked_for_or_where_it_pays(
     chosen = engines.choose_engine(engine, large, "7 MB", "5 MB")
     assert chosen.is_spark is spark
     assert (chosen.why is not None) is (engine == "auto")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check --workload none --overlay none",
+        "design --algorithm ring-pt --workload none --out o",
+        "workload profile --workload none",
+        "workload import --table none --out w",
+    ],
+)
+def test_an_input_that_is_not_there_is_found_before_spark_starts(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(f"{words} --engine spark --master spark://127.0.0.1:1") == 2
+    assert "none: " in (said := capsys.readouterr().err)
+    assert "no such file" in said
