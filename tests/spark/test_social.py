@@ -158,16 +158,13 @@ a-user-whose-name-is-longer-than-thirty-two-bytes,d
 """
 
 
-@pytest.mark.parametrize(("directed", "nodes"), [(True, 4), (False, 6)])
-def test_one_machine_draws_the_same_sample_of_words(
-    spark: SparkSession, tmp_path: Path, directed: bool, nodes: int
-) -> None:
+def test_one_machine_draws_the_same_sample_of_words(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_bytes(ODD_EDGES)
-    asked = SocialRequest(str(tmp_path / "edges.csv"), directed=directed, nodes=nodes, seed=3, seeds=1)
+    asked = SocialRequest(str(tmp_path / "edges.csv"), directed=False, nodes=6, seed=3, seeds=1)
     require_same(spark, asked, tmp_path)
 
 
-@pytest.mark.parametrize(("labels", "only"), [("auto", True), ("integer", False), ("text", False)])
+@pytest.mark.parametrize(("labels", "only"), [("auto", True), ("integer", False)])
 def test_one_machine_draws_the_same_sample_of_numbers(
     spark: SparkSession, tmp_path: Path, labels: LabelKind, only: bool
 ) -> None:
