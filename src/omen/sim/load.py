@@ -83,6 +83,11 @@ class LoadedWorld(World):
         self._pipes: dict[tuple[NodeId, int, NodeId, int], Pipe] = {}
         self.slow_consumers = 0
 
+    def is_behind(self, node: NodeId, to: NodeId) -> bool:
+        """Whether a node's link to another is a slow consumer now, which is told nothing until it reads again."""
+        pipe = self._pipes.get((node, self.places[node].incarnation, to, self.places[to].incarnation))
+        return pipe is not None and pipe.is_slow
+
     def _send(self, node: NodeId, to: NodeId, message: Any) -> None:
         target = self.places.get(to)
         if type(message) not in BULK or target is None or not target.alive or self._is_cut(node, to):
@@ -162,7 +167,12 @@ class LoadedDeliveries(Deliveries):
 
 
 class Promise:
-    """Watches the promise from outside: what each node says of its streams, who is linked to whom, and for how long."""
+    """Watches the promise from outside: what each node says of its streams, who is linked to whom, and for how long.
+
+    A node is owed what it has heard of, and what a neighbour knows of for as long as the two are linked: where that one
+    crashes before it has said so, the time begins anew with the next link, and where it reads too slowly, when it reads
+    again.
+    """
 
     def __init__(self, run: LoadedRun) -> None:
         self._run = run
@@ -176,13 +186,14 @@ class Promise:
     def look(self) -> None:
         """Once in a while: note what neighbours know of, and whether what they knew of earlier is settled."""
         population, world = self._run.population, self._run.world
+        assert isinstance(world, LoadedWorld)
         members = [node for node in population.members() if not world.places[node].paused]
         states = {node: population.cores[node].status() for node in members}
         links: dict[tuple[NodeId, int, NodeId, int], Time] = {}
         for node in members:
             status = states[node]
             for peer in status.neighbours():
-                if peer in states and node in states[peer].neighbours():
+                if peer in states and node in states[peer].neighbours() and not world.is_behind(peer, node):
                     key = (node, status.ref.incarnation, peer, states[peer].ref.incarnation)
                     links[key] = self._since.get(key, world.now)
         self._since = links
@@ -197,6 +208,7 @@ class Promise:
         for entry in self._seen.keys() - seen.keys():  # it has been silent for long, and is forgotten without a hole
             self._settled[entry] = max(self._settled[entry], self._seen[entry])
         self._seen = seen
+        reach = dict(seen)
         for (node, life, peer, _), since in links.items():
             if world.now - since < LINK_AGE:
                 continue
@@ -207,20 +219,23 @@ class Promise:
                 if name[1] == node:
                     continue
                 settled = self._settled.get((node, life, name), -1)
+                reach[node, life, name] = max(reach.get((node, life, name), -1), theirs.known)
                 if settled < theirs.known:
                     owed = self._owed.setdefault((node, life, name), [])
                     if not owed or owed[-1][0] < theirs.known:
                         owed.append((theirs.known, world.now))
-        self._judge({node: states[node].ref.incarnation for node in members})
+        self._judge({node: states[node].ref.incarnation for node in members}, reach)
 
-    def _judge(self, lives: dict[NodeId, int]) -> None:
+    def _judge(self, lives: dict[NodeId, int], reach: dict[tuple[NodeId, int, tuple[Topic, NodeId, int]], int]) -> None:
+        """`reach`: up to where a node, or one it is linked to, knows of each stream now."""
         now = self._run.world.now
         for (node, life, key), owed in list(self._owed.items()):
             if lives.get(node) != life:
                 del self._owed[node, life, key]
                 continue
             settled = self._settled.get((node, life, key), -1)
-            left = [entry for entry in owed if entry[0] > settled]
+            upto = reach.get((node, life, key), -1)
+            left = [(min(known, upto), since) for known, since in owed if min(known, upto) > settled]
             if not left:
                 del self._owed[node, life, key]
                 continue

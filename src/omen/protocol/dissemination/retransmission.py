@@ -33,9 +33,13 @@ class RetransmissionTimer(Timer, frozen=True):
 
 DUE = RetransmissionTimer()
 TICK_AT_MOST = 250 * MILLISECOND
+ALONE = 2 * SECOND
+"""So much longer than `hole_limit` a node without a neighbour in the topic waits for another."""
 LINK_LOST = 3 * SECOND
 """So long after a link was lost nothing is certain: a repair may bring another."""
 STILL_FILLING = SECOND
+ENDED_ELSEWHERE = 2 * SECOND
+"""A hole that a neighbour has told as a gap already is waited for no longer than this."""
 WANTS_AT_MOST = 64
 STREAMS_PLANNED = 64
 """Streams looked at for one message or timer: one that is told of many in vain must not stand still over it."""
@@ -366,7 +370,8 @@ class Retransmission:
     def _end_what_is_over(self, stream: Stream, now: Time) -> None:
         settings, carried = self._settings, stream.carried
         if not stream.is_determined:
-            if carried.peers and now - stream.marked_time >= settings.hole_patience and stream.recent:
+            patience = settings.hole_patience if carried.peers else settings.hole_limit + ALONE
+            if stream.recent and now - stream.marked_time >= patience:
                 self._windows.end_holes(stream)
             return
         while stream.holes:
@@ -381,13 +386,31 @@ class Retransmission:
         settings, carried = self._settings, stream.carried
         if stream.ahead_bytes > settings.reorder_bytes:
             return True
-        if not carried.peers or not self._has_deadline:
+        if not self._has_deadline:
             return False
+        if not carried.peers:
+            is_waiting = carried.topic in self._windows.waiting
+            return not is_waiting and now - hole.since >= settings.hole_limit + ALONE
         since = max(hole.since, carried.company_since)
         if now - since >= settings.hole_limit:
             return True
-        is_filling = now - stream.progress_at < STILL_FILLING
-        return not is_filling and now - max(since, carried.linked_last) >= settings.hole_patience
+        if now - stream.progress_at < STILL_FILLING:
+            return False
+        waited = now - max(since, carried.linked_last)
+        return waited >= settings.hole_patience or (
+            waited >= ENDED_ELSEWHERE and now - carried.lost_at >= LINK_LOST and self._has_ended_around(stream, hole)
+        )
+
+    def _has_ended_around(self, stream: Stream, hole: Hole) -> bool:
+        """Whether some neighbour has given it up and none keeps any of it: those that await it may await it from here.
+
+        Each would otherwise wait for the other until its own patience ends, a hop after the other.
+        """
+        positions = [stream.known.get(peer) for peer in stream.carried.peers]
+        return any(known is not None and known.first > hole.last for known in positions) and not any(
+            known is not None and self._next(stream, peer, hole.first) <= hole.last
+            for peer, known in zip(stream.carried.peers, positions, strict=True)
+        )
 
     def _certain_until(self, stream: Stream, hole: Hole, now: Time) -> int:
         """Up to where all neighbours have said that they neither keep nor await it."""

@@ -81,6 +81,38 @@ def test_a_hole_that_a_neighbour_awaits_in_vain_ends_after_its_patience() -> Non
     assert nodes.sequences(2, 1) == nodes.sequences(3, 1) == [1, -2, 3, 4]
 
 
+def test_a_hole_of_a_node_that_is_left_alone_is_told_within_the_time_promised() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    nodes.publish(1)
+    nodes.run(300)
+    nodes.drops = lambda _, to, message: to == 2 and type(message) is Publication and message.sequence == 2
+    nodes.publish(1)
+    nodes.publish(1)
+    nodes.run(30)
+    nodes.crash(1)
+    nodes.run(2000)
+    nodes.refresh()
+    nodes.run(5000)
+    assert nodes.sequences(2, 1) == [1], "another link may come"
+    nodes.run(3000)
+    assert nodes.sequences(2, 1) == [1, -2, 3]
+
+
+def test_neighbours_do_not_await_from_each_other_what_another_has_told_as_a_gap() -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3), (3, 4)])
+    nodes.publish(1)
+    nodes.run(3000)
+    nodes.unlink(2, 3)
+    nodes.drops = lambda _, to, message: type(message) is Publication and message.sequence == 2
+    nodes.publish(1)
+    nodes.publish(1)
+    nodes.run(9000)
+    assert nodes.sequences(2, 1) == [1, -2, 3]
+    nodes.link(2, 3)
+    nodes.run(4000)
+    assert [nodes.sequences(node, 1) for node in (3, 4)] == [[1, -2, 3]] * 2, "not after 5 s"
+
+
 def test_what_comes_after_its_gap_is_dropped_and_counted() -> None:
     nodes = Neighbourhood([(1, 2)])
     publish_many(nodes, 1, 1)
