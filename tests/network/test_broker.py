@@ -14,6 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from omen.errors import InvalidInput
 from omen.net.broker import Broker, NotJoined, Stopped
 from omen.net.names import split_address
+from omen.net.observe.front_door import FrontDoorFacts
 from omen.net.observe.http_client import fetch
 from omen.net.observe.http_server import answer
 from omen.net.recording import replay_recording
@@ -227,6 +228,7 @@ def test_pages_tell_health_topology_and_metrics() -> None:
 def test_metrics_go_by_the_conventions_and_are_all_documented() -> None:
     async def test() -> None:
         async with Broker(config("ann", "tea", http="127.0.0.1:0")) as ann:
+            ann.front_door = FrontDoorFacts
             _, text = await fetch(ann.http_address, "/metrics")
         kinds = dict(re.findall(r"^# TYPE (omen_\S+) (\S+)$", text, re.MULTILINE))
         assert len(kinds) > 50

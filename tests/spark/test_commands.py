@@ -30,6 +30,7 @@ def test_a_workload_is_synthesised_designed_and_checked_alike_on_both_engines(
     for engine in ("local", "spark"):
         made[engine] = run(capsys, f"{SYNTH} --engine {engine} --out {tmp_path}/{engine}")
         assert made[engine].pop("out").endswith(engine)
+        assert made[engine].pop("engine") == engine
     assert made["local"] == made["spark"]
     here, there = (read_workload(tmp_path / engine) for engine in ("local", "spark"))
     assert here.interests == there.interests

@@ -19,6 +19,12 @@ def add_spark_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--partitions", metavar="P", type=at_least(1), help="parts in which tables are shuffled")
 
 
+def asked_engine(arguments: argparse.Namespace) -> str:
+    """The engine that was asked for. Where a cluster is named, it is Spark."""
+    names_cluster = arguments.master is not None or arguments.remote is not None
+    return "spark" if arguments.engine == "auto" and names_cluster else str(arguments.engine)
+
+
 def spark_options(arguments: argparse.Namespace) -> SparkOptions:
     from omen.pipeline.session import SparkOptions
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_encoding, add_json, at_least
 from omen.cli.output import print_facts, print_json, say
 from omen.cli.progress import working
-from omen.cli.spark_options import add_spark_options, spark_options
+from omen.cli.spark_options import add_spark_options, asked_engine, spark_options
 from omen.cli.workload_profile import add_profile
 from omen.cli.workload_social import add_social
 
@@ -118,7 +118,7 @@ def synthesise(arguments: argparse.Namespace) -> int:
     asked = Synthesis(arguments.nodes, arguments.topics, popularity, sizes, arguments.seed)
     asked.check()
     what = f"{asked.expected_rows:,.0f} subscriptions are expected"
-    engine = choose_engine(arguments.engine, asked.is_large, what, f"{SPARK_FROM_ROWS:,}")
+    engine = choose_engine(asked_engine(arguments), asked.is_large, what, f"{SPARK_FROM_ROWS:,}")
     require_replaceable(arguments.out, "workload.json")
     counts = _synthesise_on_spark(arguments, asked, info) if engine.is_spark else _synthesise_here(arguments, info)
     if arguments.json:
@@ -155,7 +155,7 @@ def import_table(arguments: argparse.Namespace) -> int:
     from omen.tables.raw import require_encoding
 
     arguments.encoding = require_encoding(arguments.encoding)
-    engine = engine_for_table(arguments.engine, arguments.table, arguments.encoding)
+    engine = engine_for_table(asked_engine(arguments), arguments.table, arguments.encoding)
     require_replaceable(arguments.out, "workload.json")
     result = (_import_on_spark if engine.is_spark else _import_here)(arguments) | engine.as_dict()
     _warn_of_import(result)

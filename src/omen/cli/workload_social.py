@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_json, at_least
 from omen.cli.output import print_facts, print_json, say
 from omen.cli.progress import working
-from omen.cli.spark_options import add_spark_options, spark_options
+from omen.cli.spark_options import add_spark_options, asked_engine, spark_options
 
 if TYPE_CHECKING:
     from omen.workloads.social import Sampled, SocialRequest
@@ -86,7 +86,7 @@ def sample(arguments: argparse.Namespace) -> int:
     asked.check()
     require_readable(arguments.edges)
     require_replaceable(arguments.out, "workload.json")
-    engine = engine_for_edges(arguments.engine, arguments.edges)
+    engine = engine_for_edges(asked_engine(arguments), arguments.edges)
     sampled = (_sample_on_spark if engine.is_spark else _sample_here)(arguments, asked)
     figure = write_ccdfs(arguments.out, sampled.ccdfs)
     rejected = sampled.info["rejected"]
