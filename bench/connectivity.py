@@ -27,6 +27,7 @@ from omen.maintain import start_maintainer
 from omen.report.canvas import blank_figure, save_figure
 from omen.systems import design_overlay
 from omen.tables.churn_table import read_churn
+from omen.tables.parts import locate_table
 from omen.tables.reading import read_workload
 
 SYSTEMS = {"omen": "the nodes themselves", "shadow": "central"}
@@ -42,7 +43,7 @@ def replay(workload: str, churn: str, system: str, k: int, out: Path) -> Curve:
     if not out.exists():
         asked = ["replay", "--workload", workload, "--churn", churn, "--system", system, "--k", str(k)]
         assert omen([*asked, "--skip-impossible", "--out", str(out)]) == 0
-    table = dataset(out / "replay").to_table(columns=["seq", "avg_degree", "max_degree"]).sort_by("seq")
+    table = dataset(locate_table(out, "replay")).to_table(columns=["seq", "avg_degree", "max_degree"]).sort_by("seq")
     table = table.filter(pc.field("max_degree").is_valid())
     average, maximum = (table[column].to_numpy().astype(float) for column in ("avg_degree", "max_degree"))
     return {"average": average, "maximum": maximum}
