@@ -170,8 +170,8 @@ class Promise:
     """Watches the promise from outside: what each node says of its streams, who is linked to whom, and for how long.
 
     A node is owed what it has heard of, and what a neighbour knows of for as long as the two are linked: where that one
-    crashes before it has said so, the time begins anew with the next link, and where it reads too slowly, when it reads
-    again.
+    crashes before it has said so, the time begins anew with the next link, and where the node is a slow consumer, when
+    it reads again.
     """
 
     def __init__(self, run: LoadedRun) -> None:
