@@ -171,7 +171,7 @@ class Promise:
 
     A node is owed what it has heard of, and what a neighbour knows of for as long as the two are linked: where that one
     crashes before it has said so, the time begins anew with the next link, and where the node is a slow consumer, when
-    it reads again.
+    it reads again. It begins anew too when a node loses its last neighbour in the topic.
     """
 
     def __init__(self, run: LoadedRun) -> None:
@@ -180,6 +180,7 @@ class Promise:
         self._owed: dict[tuple[NodeId, int, tuple[Topic, NodeId, int]], list[tuple[int, Time]]] = {}
         self._settled: dict[tuple[NodeId, int, tuple[Topic, NodeId, int]], int] = {}
         self._seen: dict[tuple[NodeId, int, tuple[Topic, NodeId, int]], int] = {}
+        self._company: set[tuple[NodeId, Topic]] = set()
         self.broken: list[str] = []
         self.longest: Time = 0
 
@@ -187,8 +188,8 @@ class Promise:
         """Once in a while: note what neighbours know of, and whether what they knew of earlier is settled."""
         population, world = self._run.population, self._run.world
         assert isinstance(world, LoadedWorld)
-        members = [node for node in population.members() if not world.places[node].paused]
-        states = {node: population.cores[node].status() for node in members}
+        states = {node: population.cores[node].status() for node in population.members()}
+        members = [node for node in states if not world.places[node].paused]
         links: dict[tuple[NodeId, int, NodeId, int], Time] = {}
         for node in members:
             status = states[node]
@@ -197,7 +198,7 @@ class Promise:
                     key = (node, status.ref.incarnation, peer, states[peer].ref.incarnation)
                     links[key] = self._since.get(key, world.now)
         self._since = links
-        streams = {node: population.cores[node].streams(past=True) for node in members}
+        streams = {node: population.cores[node].streams(past=True) for node in states}
         seen: dict[tuple[NodeId, int, tuple[Topic, NodeId, int]], int] = {}
         for node in members:
             life = states[node].ref.incarnation
@@ -209,6 +210,11 @@ class Promise:
             self._settled[entry] = max(self._settled[entry], self._seen[entry])
         self._seen = seen
         reach = dict(seen)
+        company = {(node, topic) for node, _, peer, _ in links for topic in states[peer].topics}
+        for (node, life, name), owed in self._owed.items():  # who lost its last link may get another
+            if (node, name[0]) in self._company - company:
+                self._owed[node, life, name] = [(owed[-1][0], world.now)]
+        self._company = company
         for (node, life, peer, _), since in links.items():
             if world.now - since < LINK_AGE:
                 continue
@@ -220,7 +226,7 @@ class Promise:
                     continue
                 settled = self._settled.get((node, life, name), -1)
                 reach[node, life, name] = max(reach.get((node, life, name), -1), theirs.known)
-                if settled < theirs.known:
+                if settled < theirs.known and peer in members:
                     owed = self._owed.setdefault((node, life, name), [])
                     if not owed or owed[-1][0] < theirs.known:
                         owed.append((theirs.known, world.now))

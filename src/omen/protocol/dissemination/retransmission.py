@@ -34,7 +34,7 @@ class RetransmissionTimer(Timer, frozen=True):
 DUE = RetransmissionTimer()
 TICK_AT_MOST = 250 * MILLISECOND
 ALONE = 2 * SECOND
-"""So much longer than `hole_limit` a node without a neighbour in the topic waits for another."""
+"""So much longer than `hole_limit` a node that has lost its last neighbour in the topic waits for another."""
 LINK_LOST = 3 * SECOND
 """So long after a link was lost nothing is certain: a repair may bring another."""
 STILL_FILLING = SECOND
@@ -370,8 +370,7 @@ class Retransmission:
     def _end_what_is_over(self, stream: Stream, now: Time) -> None:
         settings, carried = self._settings, stream.carried
         if not stream.is_determined:
-            patience = settings.hole_patience if carried.peers else settings.hole_limit + ALONE
-            if stream.recent and now - stream.marked_time >= patience:
+            if stream.recent and carried.peers and now - stream.marked_time >= settings.hole_patience:
                 self._windows.end_holes(stream)
             return
         while stream.holes:
@@ -390,7 +389,7 @@ class Retransmission:
             return False
         if not carried.peers:
             is_waiting = carried.topic in self._windows.waiting
-            return not is_waiting and now - hole.since >= settings.hole_limit + ALONE
+            return not is_waiting and now - max(hole.since, carried.lost_at) >= settings.hole_limit + ALONE
         since = max(hole.since, carried.company_since)
         if now - since >= settings.hole_limit:
             return True
@@ -402,15 +401,19 @@ class Retransmission:
         )
 
     def _has_ended_around(self, stream: Stream, hole: Hole) -> bool:
-        """Whether some neighbour has given it up and none keeps any of it: those that await it may await it from here.
+        """Whether all neighbours have answered, one has given it up, and none keeps or still fetches any of it.
 
-        Each would otherwise wait for the other until its own patience ends, a hop after the other.
+        The others await it too, maybe from here: each would wait until its own patience ends, a hop after the other.
         """
-        positions = [stream.known.get(peer) for peer in stream.carried.peers]
-        return any(known is not None and known.first > hole.last for known in positions) and not any(
-            known is not None and self._next(stream, peer, hole.first) <= hole.last
-            for peer, known in zip(stream.carried.peers, positions, strict=True)
-        )
+        has_ended = False
+        for peer in stream.carried.peers:
+            known = stream.known.get(peer)
+            if known is None or known.at < hole.since or 0 < known.awaits <= hole.last:
+                return False
+            if self._next(stream, peer, hole.first) <= hole.last:
+                return False
+            has_ended |= known.first > hole.last and known.passed >= hole.last
+        return has_ended
 
     def _certain_until(self, stream: Stream, hole: Hole, now: Time) -> int:
         """Up to where all neighbours have said that they neither keep nor await it."""

@@ -487,6 +487,7 @@ class Windows:
             hole.first = upto + 1
         stream.last, stream.first = upto, upto + 1
         stream.passed = max(stream.passed, upto)
+        stream.heard = max(stream.heard, hole.since)  # else others would take it to be as old as what came before
         if stream.backfill:  # what is kept in front of the gap would be fetched, and kept, once more
             stream.backfill = 0
             stream.backlog.clear()

@@ -1,0 +1,95 @@
+"""When a hole ends: not too late, and not while what is missing may still come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from omen.protocol.events import MILLISECOND
+from omen.protocol.messages.publications import Publication
+from unit.protocol.dissemination.neighbourhood import Neighbourhood
+
+TEN = list(range(1, 11))
+
+
+def test_what_a_neighbour_told_as_a_gap_is_not_taken_for_older_than_it_is() -> None:
+    """A slow consumer hears of a gap when it reads again: its neighbour knew of it only by an announcement."""
+    nodes = Neighbourhood([(1, 2), (2, 4)])
+    for _ in range(10):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.run(10_000)
+    nodes.waiting.add(3)
+    nodes.add(3)
+    nodes.link(2, 3)
+    nodes.run(100)
+    nodes.waiting.discard(3)
+    nodes.refresh()
+    nodes.run(3000)
+    nodes.behind(2, 3)
+    nodes.drops = lambda sender, to, message: (sender, to) == (2, 3) or (to == 2 and type(message) is Publication)
+    for _ in range(10):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.run(500)
+    nodes.crash(1)
+    nodes.drops = lambda sender, to, message: (sender, to) == (2, 3)
+    nodes.run(1000)
+    nodes.refresh()
+    nodes.run(6500)
+    missing = [-number for number in range(11, 21)]
+    assert nodes.sequences(2, 1) == nodes.sequences(4, 1) == TEN + missing
+    nodes.drops = lambda sender, to, message: False
+    nodes.ready(2, 3)
+    nodes.run(12_000)
+    assert nodes.sequences(3, 1) == missing
+
+
+@pytest.mark.parametrize("still_ms", [1500, 2600, 4500])
+def test_a_hole_is_awaited_from_a_neighbour_that_has_not_answered(still_ms: int) -> None:
+    """One that keeps little, and delivered it all, says nothing of what another keeps."""
+    nodes = Neighbourhood([(1, 3)])
+    small = replace(nodes.config.dissemination, total_window_bytes=20_000)
+    nodes.config = replace(nodes.config, dissemination=small)
+    nodes.add(2, refresh=False)
+    nodes.links |= {frozenset({1, 2}), frozenset({2, 3})}
+    nodes.refresh()
+    for _ in range(10):
+        nodes.publish(1, bytes(500))
+        nodes.run(10)
+    nodes.run(6000)
+    nodes.drops = lambda _, to, message: to == 3 and type(message) is Publication and 11 <= message.sequence <= 20
+    for _ in range(10):
+        nodes.publish(1, bytes(500))
+        nodes.run(1)
+    nodes.drops = lambda sender, to, message: (sender, to) == (1, 3) and type(message) is Publication
+    for _ in range(40):
+        nodes.publish(1, bytes(500))
+        nodes.run(1)
+    end = nodes.now + still_ms * MILLISECOND
+    nodes.drops = lambda sender, to, message: False
+    nodes.latency = lambda one, other: max(MILLISECOND, end - nodes.now) if 1 in (one, other) else MILLISECOND
+    nodes.run(15_000)
+    assert nodes.sequences(3, 1) == list(range(1, 61))
+
+
+@pytest.mark.parametrize(("age_ms", "repair_ms"), [(1100, 8000), (300, 9000)])
+def test_a_node_whose_last_neighbour_crashed_waits_for_its_repair(age_ms: int, repair_ms: int) -> None:
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    for _ in range(10):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.drops = lambda _, to, message: to == 3 and type(message) is Publication
+    for _ in range(10):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.run(age_ms)
+    nodes.crash(2)
+    nodes.drops = lambda sender, to, message: False
+    nodes.run(2000)
+    nodes.refresh()
+    nodes.run(repair_ms - 2000)
+    nodes.link(1, 3)
+    nodes.run(20_000)
+    assert nodes.sequences(3, 1) == list(range(1, 21))
