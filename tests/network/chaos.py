@@ -194,13 +194,13 @@ class Chaos:
         elif kind == "neighbours":
             victims = [first, *self.random.sample(around["links"], min(most - 1, len(around["links"])))]
         elif kind == "cut nodes":
-            cut = self._cut_nodes(seen)
+            cut = self.cut_nodes(seen)
             victims = self.random.sample(cut, min(self.random.randint(self.plan.fewest, most), len(cut))) or [first]
         else:
             victims = self.random.sample(sorted(self.alive), self.random.randint(self.plan.fewest, most))
         return kind, [name for name in victims if name in self.alive][:most]
 
-    def _cut_nodes(self, seen: dict[str, dict[str, Any]]) -> list[str]:
+    def cut_nodes(self, seen: dict[str, dict[str, Any]]) -> list[str]:
         """Nodes without which some topic falls apart."""
         subscribers: dict[str, set[str]] = {}
         for name, node in seen.items():

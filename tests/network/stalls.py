@@ -5,7 +5,8 @@
 
 Each process writes what it publishes and delivers by one clock. A delivery is *affected* by a loss if the lost node
 carried its topic, it was published by another node at most 0.1 s before the loss or WINDOW_S after it, and it took over
-CALM_TIMES the 99th percentile of calm times.
+CALM_TIMES the 99th percentile of calm times. At connectivity 2 the next node is lost once none cuts a topic any more:
+two losses before that are what connectivity 3 would be for. How long that took is printed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .chaos import Chaos, Plan
 from .verdict import judge
 
 WINDOW_S = 12.0
+RESTORED_WITHIN_S = 30.0
 BEFORE_S = 0.1
 CALM_S = 4.0
 CALM_TIMES = 5
@@ -62,6 +64,7 @@ class Stalls(Chaos):
         self.algorithm = ALGORITHMS[connectivity]
         self._freeze_s = freeze_s
         self.losses: list[Loss] = []
+        self.restored_s: list[float] = []
 
     def config(self, name: str, topics: tuple[str, ...]) -> NodeConfig:
         plain = super().config(name, topics)
@@ -78,7 +81,16 @@ class Stalls(Chaos):
         finally:
             self.end_all()
 
+    def _wait_until_dispensable(self) -> None:
+        """Until every node is, by what all say of their links, or until it should long have been so."""
+        begun = time.monotonic()
+        while self.cut_nodes(self.look()) and time.monotonic() - begun < 2 * RESTORED_WITHIN_S:
+            time.sleep(0.2)
+        self.restored_s.append(round(time.monotonic() - begun, 1))
+
     def _lose_one(self) -> None:
+        if self._connectivity > 1:
+            self._wait_until_dispensable()
         time.sleep(CALM_S)
         seen = self.look()
         name = max(seen, key=lambda name: (len(seen[name]["links"]), name))
@@ -193,6 +205,7 @@ def main() -> None:
         found = summary(*delays(Path(folder) / "logs", run.losses))
     found |= {"nodes": asked.nodes, "connectivity": asked.connectivity, "times": len(run.losses)}
     found |= {"lost": verdict.lost, "duplicated": verdict.duplicated}
+    found["restored_s"] = run.restored_s
     found["longest_of_each"] = [f"{loss.node} {loss.longest / 1e3:.0f} ms: {loss.what}" for loss in run.losses]
     print(json.dumps(found))
 
