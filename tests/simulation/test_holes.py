@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from omen.protocol.events import SECOND
 from omen.sim.reading import read_scenario
 from omen.sim.running import run_scenario
 from omen.sim.scenario import EventSpec, NodeSpec
@@ -102,6 +103,16 @@ def test_a_walk_over_lossy_links_is_led_to_its_end(seed: int) -> None:
     outcome = run_scenario(read_scenario(SCENARIOS / "walk-over-lossy-links.toml"), seed)
     assert outcome.complaints() == []
     assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_node_that_begins_anew_is_not_among_the_lost(seed: int) -> None:
+    """Busy worlds 70715 and 71839."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "restarted-beside-a-leave.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+    first = outcome.repairs[0]
+    assert first.time < 2 * SECOND, "the loss of the first incarnation waits for nothing"
 
 
 def test_a_planned_link_whose_end_was_lost_is_left_out_of_the_check() -> None:

@@ -59,6 +59,15 @@ class PeerTable:
         ended = self.tombstones.get(ref.id)
         return ended is not None and ref.incarnation <= ended[0]
 
+    def has_begun_anew(self, node: NodeId, incarnation: int) -> bool:
+        """Whether a later incarnation of the node is known; it may be this node itself."""
+        known = self.get(node)
+        return known is not None and known.digest.ref.incarnation > incarnation
+
+    def has_ended(self, ref: Ref) -> bool:
+        """Whether it was declared failed, or has begun anew."""
+        return self.is_declared_failed(ref) or self.has_begun_anew(ref.id, ref.incarnation)
+
     def declare_failed(self, node: NodeId, incarnation: int, now: Time, life: Time | None = None) -> None:
         """Remember for a while that this incarnation of a node has ended, and forget what was known of it."""
         before = self.tombstones.get(node)

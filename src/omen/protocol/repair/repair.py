@@ -141,7 +141,9 @@ class Repairer:
         if repair is None:
             return None
         widened = loss.event.node not in repair.losses or not loss.topics <= repair.topics
-        strangers = [node for node in loss.neighbours if node not in repair.members and node not in repair.losses]
+        strangers = [
+            ref for ref in loss.neighbours.values() if ref.id not in repair.members and not repair.is_lost(ref)
+        ]
         repair.add_loss(loss)
         if (repair.stage in (LINKING, CHECKING) and (widened or strangers)) or (repair.stage == ASKING and widened):
             return self._ask(repair)
@@ -205,9 +207,9 @@ class Repairer:
         if event.kind == EventKind.LEAVE and not self._ring.is_in_pred_range(event.node):
             self.repair = None
             return LeftToAnother(event)
-        ready = (
-            event.kind != EventKind.LEAVE or event.node not in self._views.shadows or self._views.is_ready(event.node)
-        )
+        # What is kept of a node that has begun anew is about its next incarnation: nothing to wait for.
+        over = event.kind != EventKind.LEAVE or self._peer_table.has_begun_anew(event.node, event.incarnation)
+        ready = over or event.node not in self._views.shadows or self._views.is_ready(event.node)
         if not ready and may_yield and self._event_queue.exe_q:
             self.repair = None
             return NotReady(event)
@@ -215,7 +217,7 @@ class Repairer:
             self._out.set_timer(RepairTimer(WAITING, event, repair.attempt), self._config.gossip_period // 4)
             return None
         for ref in self._views.backups_of(event.node):
-            if ref.id not in repair.losses:
+            if not repair.is_lost(ref):
                 repair.members.setdefault(ref.id, ref)
         self._enter(GATHERING, repair)
         self._out.set_timer(RepairTimer(GATHERING, event, repair.attempt), self._config.grace)
@@ -288,7 +290,7 @@ class Repairer:
         pending = self._event_queue.pending.get(repair.event)
         if pending is not None and repair.centre is None:
             for node, ref in pending.reporters.items():
-                if node not in repair.losses:
+                if not repair.is_lost(ref):
                     repair.members[node] = ref
         while dead := [
             node for node in sorted(repair.members) if self._peer_table.is_declared_failed(repair.members[node])
@@ -306,7 +308,7 @@ class Repairer:
         return self._proceed(repair)
 
     def _question(self, repair: Repair) -> ShadowQuery:
-        return repair.question(self._peer_table.ref, self._peer_table.is_declared_failed)
+        return repair.question(self._peer_table.ref, self._peer_table.has_ended)
 
     def on_unreached(self, node: NodeId, address: str) -> Outcome | None:
         """Nobody listens where a member was asked. It is asked once more soon; if that is refused too, it has ended.
@@ -423,7 +425,7 @@ class Repairer:
             return self._choose_members(repair, repair.centre.id)
         if not was_neighbour:
             return False
-        if not self._config.remedies.linked_losses_as_one or node in repair.losses:
+        if not self._config.remedies.linked_losses_as_one or repair.is_lost(ref) or node == repair.event.node:
             return False
         repair.losses[node] = Loss(EventId(ref.id, ref.incarnation, EventKind.LEAVE), known=False)
         return self._inherit(repair, node)

@@ -120,6 +120,11 @@ class Repair(msgspec.Struct):
         """Whether this loss is repaired here, alone or along with another."""
         return event.node in self.losses and self.losses[event.node].event == event
 
+    def is_lost(self, ref: Ref) -> bool:
+        """Whether it is one of the losses. A node may have begun anew, and be a former neighbour of another loss."""
+        loss = self.losses.get(ref.id)
+        return loss is not None and ref.incarnation <= loss.event.incarnation
+
     def add_loss(self, loss: Loss) -> None:
         """A linked loss becomes part of this event: its former neighbours and topics come in.
 
@@ -135,23 +140,24 @@ class Repair(msgspec.Struct):
         present.known |= loss.known
         self.topics |= loss.topics
         for node, ref in loss.neighbours.items():
-            if node not in self.losses:
+            if not self.is_lost(ref):
                 self.members[node] = ref
                 self.former.add(node)
         for node, ref in loss.backups.items():
-            if node not in self.losses:
+            if not self.is_lost(ref):
                 self.members.setdefault(node, ref)
-        self.members.pop(loss.event.node, None)
-        self.answers.pop(loss.event.node, None)
-        self.former.discard(loss.event.node)
+        lost = self.members.get(loss.event.node)
+        if lost is not None and lost.incarnation <= loss.event.incarnation:
+            del self.members[lost.id]
+            self.answers.pop(lost.id, None)
+            self.former.discard(lost.id)
 
-    def question(self, me: Ref, is_declared_failed: Callable[[Ref], bool]) -> ShadowQuery:
+    def question(self, me: Ref, has_ended: Callable[[Ref], bool]) -> ShadowQuery:
         """What the shadow set is asked: which nodes are lost, and which are there but give up topics."""
         lost = tuple(
             ref
             for loss in self.losses.values()
-            if loss.event.kind == EventKind.LEAVE
-            and is_declared_failed(ref := Ref(loss.event.node, loss.event.incarnation, ""))
+            if loss.event.kind == EventKind.LEAVE and has_ended(ref := Ref(loss.event.node, loss.event.incarnation, ""))
         )
         gone = {ref.id for ref in lost}
         fading = tuple(sorted(node for node in self.losses if node not in gone))
@@ -189,7 +195,11 @@ class Repair(msgspec.Struct):
     def _limits(self, nodes: Sequence[NodeId], sigma: float) -> LinkLimits | None:
         """What members say of their links. A link to a node that leaves does not count: it is about to go."""
         rules = {node: rule for node in nodes if node in self.answers and (rule := self.answers[node].rules)}
-        leaving = {node for node, loss in self.losses.items() if loss.event.kind == EventKind.LEAVE}
+        leaving = {
+            node
+            for node, loss in self.losses.items()
+            if loss.event.kind == EventKind.LEAVE and node not in self.answers
+        }
         links = {
             node: self.answers[node].degree - sum(other in leaving for other, _ in self.answers[node].links)
             for node in rules
@@ -351,7 +361,7 @@ class Repair(msgspec.Struct):
         named = {node: dict(answer.links) for node, answer in heard.items()}
         for node, answer in heard.items():
             for other, bits in answer.links:
-                if other in self.losses or other in self.gone or not (halo or other in inside):
+                if other not in inside and (not halo or other in self.losses or other in self.gone):
                     continue
                 if self.doubted and _pair(node, other) in self.doubted:
                     continue

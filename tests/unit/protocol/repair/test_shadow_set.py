@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from omen.maintain.choosing import choose_links
 from omen.protocol.messages.base import EventKind
-from omen.protocol.messages.overlay import EventId, ShadowReply
+from omen.protocol.messages.overlay import EventId, Ref, ShadowReply
 from omen.protocol.repair.around import GIVEN_UP
 from omen.protocol.repair.shadow_set import Loss, Repair, common_positions, positions, to_bits
 from unit.protocol.contexts import ref
@@ -98,6 +98,25 @@ def test_a_linked_loss_brings_its_former_neighbours_in() -> None:
     repair.add_loss(Loss(EventId(50, 1, EventKind.LEAVE), {1, 2}, {2: ref(2), 100: ref(100)}))
     assert set(repair.members) == repair.former == {1, 2}
     assert repair.topics == {1, 2}
+
+
+def test_a_node_that_has_begun_anew_is_a_former_neighbour_beside_the_loss_of_its_first_incarnation() -> None:
+    """World 70715: it repaired a loss, was linked to its own earlier one, and left itself out."""
+    me = Ref(50, 2, "there")
+    repair = Repair(LOST, None, {1})
+    repair.add_loss(Loss(LOST, {1}, {50: me}))
+    repair.add_loss(Loss(EventId(50, 1, EventKind.LEAVE), {1}, {1: ref(1), 100: ref(100)}))
+    assert repair.members == {50: me, 1: ref(1)}
+    assert repair.former == {1, 50}
+    question = repair.question(me, lambda lost: lost.id == 100 or lost.incarnation < me.incarnation)
+    assert {(lost.id, lost.incarnation) for lost in question.lost} == {(100, 1), (50, 1)}
+    assert question.fading == ()
+    repair.asked = (1,)
+    answer(repair, 50, {1}, {})
+    answer(repair, 1, {1}, {50: {1}})
+    assert plan(repair) == [(1, 50)], "the link that 1 names is to the incarnation that has ended"
+    answer(repair, 50, {1}, {1: {1}})
+    assert plan(repair) == []
 
 
 def newcomer(node: int, topics: tuple[int, ...]) -> Repair:
