@@ -31,6 +31,7 @@ from omen.cli import (
     watch,
     workload,
 )
+from omen.cli.output import complain
 from omen.errors import OmenError
 
 BAD_INPUT = 2
@@ -62,7 +63,8 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{self.prog}: {message} ({self.prog} --help shows what it takes)\n")
+        complain(self.prog, f"{message} ({self.prog} --help shows what it takes)")
+        self.exit(BAD_INPUT)
 
 
 class ShowVersion(argparse.Action):
@@ -132,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _refuse(message: str) -> int:
-    print("omen: " + " ".join(message.split()), file=sys.stderr)
+    complain("omen", " ".join(message.split()))
     return BAD_INPUT
 
 

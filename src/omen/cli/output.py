@@ -1,4 +1,4 @@
-"""How results are printed: aligned for people, one JSON object for scripts."""
+"""How results are printed: aligned for people, drawn where they sit at a terminal, one JSON object for scripts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from omen.cli import terminal
 
 
 def print_json(values: Mapping[str, Any]) -> None:
@@ -18,12 +20,18 @@ def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
     """Name and value, a line each, the values in one column."""
     width = max((len(name) for name, _ in facts), default=0)
     for name, value in facts:
-        print(f"{name:<{width}}  {shown(value)}")
+        if terminal.is_terminal(sys.stdout):
+            terminal.write_line(sys.stdout, f"{name:<{width}}", f"  {shown(value)}", "bold")
+        else:
+            print(f"{name:<{width}}  {shown(value)}")
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]], indent: str = "") -> None:
     """First column to the left, the others to the right."""
     lines = [list(header), *([shown(value) for value in row] for row in rows)]
+    if terminal.is_terminal(sys.stdout):
+        terminal.draw_table(sys.stdout, lines, indent)
+        return
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for line in lines:
         cells = [
@@ -60,9 +68,20 @@ def overlay_facts(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def say(line: str) -> None:
-    """A remark that is not part of the result, in the place of a line of progress if one stands there."""
-    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
-    print(f"{clear}{line}", file=sys.stderr, flush=True)
+    """A remark that is not part of the result, above a line of progress if one stands there."""
+    if not terminal.is_terminal(sys.stderr):
+        print(line, file=sys.stderr, flush=True)
+        return
+    marked = terminal.WARNING if line.startswith(terminal.WARNING) else ""
+    terminal.write_line(sys.stderr, marked, line.removeprefix(marked), "bold yellow")
+
+
+def complain(who: str, why: str) -> None:
+    """An error that ends a command, in one line."""
+    if terminal.is_terminal(sys.stderr):
+        terminal.write_line(sys.stderr, f"{who}:", f" {why}", "bold red")
+    else:
+        print(f"{who}: {why}", file=sys.stderr)
 
 
 def _plain(value: Any) -> Any:

@@ -6,16 +6,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
+
+from omen.cli import terminal
 
 if TYPE_CHECKING:
     from omen.sweep.runner import Progress
 
 PATIENCE_S = 2.0  # what is over sooner needs no line
 _TICK_S = 0.25
-_CLEAR = "\r\x1b[K"
-_BAR = 30
 LOG_EVERY_S = 60.0
 
 
@@ -25,11 +25,12 @@ def working(what: str, patience: float = PATIENCE_S) -> Iterator[None]:
 
     Kernels let go of the interpreter lock but cannot be asked how far they are, so the line shows time, not a share.
     """
-    if not sys.stderr.isatty():
+    if not terminal.is_terminal(sys.stderr):
         yield
         return
+    bar = terminal.Bar(sys.stderr, what, None, time.monotonic())  # here: a thread that imports must not be forked
     over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(what, patience, over), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(bar, patience, over), daemon=True)
     watcher.start()
     try:
         yield
@@ -38,67 +39,63 @@ def working(what: str, patience: float = PATIENCE_S) -> Iterator[None]:
         watcher.join()
 
 
-def _watch(what: str, patience: float, over: threading.Event) -> None:
-    started = time.monotonic()
-    if over.wait(patience):
-        return
-    while True:
-        print(f"{_CLEAR}{what}: {time.monotonic() - started:.0f} s", end="", file=sys.stderr, flush=True)
-        if over.wait(_TICK_S):
-            break
-    print(_CLEAR, end="", file=sys.stderr, flush=True)
+def _watch(bar: terminal.Bar, patience: float, over: threading.Event) -> None:
+    if not over.wait(patience):
+        with bar.shown():
+            over.wait()
 
 
 @contextmanager
 def counting(what: str, total: int, patience: float = PATIENCE_S) -> Iterator[Callable[[int], None]]:
     """Hands out what to call with how many of `total` are done; shows a bar and the time left on a terminal."""
-    if not sys.stderr.isatty():
+    if not terminal.is_terminal(sys.stderr):
         yield lambda done: None
         return
     started = shown_at = time.monotonic()
+    bar = terminal.Bar(sys.stderr, what, total, started)
     first = -1
+    with ExitStack() as while_shown:
 
-    def tell(done: int) -> None:
-        nonlocal shown_at, first
-        now = time.monotonic()
-        first = done if first < 0 else first
-        if now - started < patience or now - shown_at < _TICK_S:
-            return
-        shown_at = now
-        left = (now - started) * (total - done) / max(done - first, 1)
-        bar = "#" * (done * _BAR // max(total, 1))
-        line = f"{_CLEAR}{what} [{bar:<{_BAR}}] {done:,}/{total:,}, {left:.0f} s left"
-        print(line, end="", file=sys.stderr, flush=True)
+        def tell(done: int) -> None:
+            nonlocal shown_at, first
+            now = time.monotonic()
+            first = done if first < 0 else first
+            if now - started < patience or now - shown_at < _TICK_S:
+                return
+            if shown_at == started:
+                while_shown.enter_context(bar.shown())
+            shown_at = now
+            bar.tell(done, f"{duration((now - started) * (total - done) / max(done - first, 1))} left")
 
-    try:
         yield tell
-    finally:
-        print(_CLEAR, end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def sweeping(what: str) -> Iterator[Callable[[Progress], None]]:
     """Hands out what a sweep tells how far it is: a line that is written over, or one per minute in a log."""
-    watched = sys.stderr.isatty()
     told_at = time.monotonic()
+    bar: terminal.Bar | None = None
+    with ExitStack() as while_shown:
 
-    def tell(progress: Progress) -> None:
-        nonlocal told_at
-        if watched:
-            print(f"{_CLEAR}{what}: {_words(progress)}", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() - told_at >= LOG_EVERY_S:
-            told_at = time.monotonic()
-            print(f"{what}: {_words(progress)}", file=sys.stderr, flush=True)
+        def tell(progress: Progress) -> None:
+            nonlocal told_at, bar
+            if terminal.is_terminal(sys.stderr):
+                if bar is None:
+                    bar = terminal.Bar(sys.stderr, what, progress.total, told_at)
+                    bar.tell(progress.done, _words(progress))
+                    while_shown.enter_context(bar.shown())
+                bar.tell(progress.done, _words(progress))
+            elif time.monotonic() - told_at >= LOG_EVERY_S:
+                told_at = time.monotonic()
+                print(
+                    f"{what}: {progress.done:,} of {progress.total:,} {_words(progress)}", file=sys.stderr, flush=True
+                )
 
-    try:
         yield tell
-    finally:
-        if watched:
-            print(_CLEAR, end="", file=sys.stderr, flush=True)
 
 
 def _words(progress: Progress) -> str:
-    words = f"{progress.done:,} of {progress.total:,} cells"
+    words = "cells"
     if progress.reused:
         words += f" ({progress.reused:,} were there)"
     if progress.failed:

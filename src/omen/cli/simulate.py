@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -85,7 +84,7 @@ def simulate(arguments: argparse.Namespace) -> int:
         warnings.simplefilter("always", DeprecationWarning)
         scenario = read_scenario(arguments.scenario)
     for warning in found:
-        print(f"omen: {warning.message}", file=sys.stderr)
+        say(f"omen: {warning.message}")
     write = print if (arguments.trace or arguments.trace_all) and not arguments.json else None
     try:
         everything = bool(arguments.trace_all)

@@ -247,25 +247,6 @@ def test_a_reader_that_leaves_early_is_no_error(workload: Path, overlay: Path) -
     assert done.stderr == ""
 
 
-def test_progress_is_shown_to_a_terminal_and_to_nobody_else(capsys: pytest.CaptureFixture[str]) -> None:
-    from omen.cli.progress import working
-
-    with working("waiting", patience=0):
-        pass
-    assert capsys.readouterr().err == ""
-    read, write = os.openpty()
-    with os.fdopen(write, "w") as terminal, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stderr", terminal)
-        with working("waiting", patience=0):
-            import time
-
-            time.sleep(0.05)
-        shown = ""
-        while not shown.partition("waiting: 0 s")[2].endswith("\r\x1b[K"):  # a terminal hands writes on one by one
-            shown += os.read(read, 1000).decode()
-    os.close(read)
-
-
 @pytest.mark.parametrize(
     "words", ["design --rro 3 --workload w", "workload synth --nodes 3 --topics 2 --sizes 1 --sede 2 --out w"]
 )

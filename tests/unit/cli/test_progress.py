@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import pytest
@@ -19,13 +20,17 @@ class Terminal(io.StringIO):
 
 def test_a_terminal_has_one_line_that_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen)
     with sweeping("sweeping g") as tell:
         tell(Progress(1, 0, 2000, 0, None))
         tell(Progress(1500, 2, 2000, 40, 720.0))
-    lines = screen.getvalue().split("\r\x1b[K")
-    assert lines == ["", "sweeping g: 1 of 2,000 cells", lines[2], ""]
-    assert lines[2] == "sweeping g: 1,500 of 2,000 cells (40 were there), 2 failed, 12 min left"
+    seen = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
+    shown = [line.strip() for line in re.split(r"[\r\n]+", seen) if line.strip()]
+    assert re.fullmatch(r"sweeping g ━+ +1/2000 cells", shown[0])
+    assert re.fullmatch(r"sweeping g ━+[╸╺]?━* 1500/2000 cells \(40 were there\), 2 failed, 12 min left", shown[-1])
+    assert screen.getvalue().rstrip().endswith("\x1b[2K"), "the line is wiped off"
 
 
 def test_a_log_has_a_line_a_minute(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
