@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +118,11 @@ async def end_tasks() -> None:
 
 
 class MadeUpServer:
-    """Serves the page with a stream of made-up nodes, in a thread."""
+    """Serves the page with a stream of made-up nodes, in a thread. `asked`: what its buttons asked for."""
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: int, has_controls: bool = False) -> None:
+        self._about = {"cluster": "made up", "controls": has_controls}
+        self.asked: list[dict[str, str]] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
         self._nodes = nodes
@@ -152,11 +155,14 @@ class MadeUpServer:
     async def _answer(self, feed: Feed, request: Request) -> Reply | Stream:
         if request.path == "/":
             return page_reply()
+        if request.path == "/control":
+            self.asked.append(json.loads(request.body))
+            return Reply(HTTPStatus.OK, "text/plain", b"asked for\n")
         return Stream("text/event-stream", self._events(feed, request.query.get("last", "")))
 
     async def _events(self, feed: Feed, last: str) -> AsyncIterator[bytes]:
         while not feed.is_ended:
-            last, found = feed.since(last, {"cluster": "made up"})
+            last, found = feed.since(last, self._about)
             if found:
                 yield b"".join(write_event(*one) for one in found)
             await feed.wait(1.0)

@@ -191,3 +191,28 @@ def test_above_500_nodes_there_are_tables_with_filters(browser: Browser) -> None
         browser.choose("#node-filter", "n599")
         wait(lambda: browser.evaluate("document.querySelectorAll('#nodes tr').length") == 1)
         assert browser.errors == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_node_is_cut_and_healed_by_buttons_for_those_with_the_token(browser: Browser, width: int) -> None:
+    with MadeUpServer(5, has_controls=True) as server:
+        browser.show_as(width, 720, "light")
+        browser.errors.clear()
+        for token, is_shown in (("", False), ("?with#token=secret", True)):
+            browser.open_address(server.address + token)
+            wait(lambda: browser.evaluate("document.querySelectorAll('#nodes tr').length") == 5)
+            browser.evaluate(f"{ROWS}.find(r => r.cells[0].textContent === 'n2').querySelector('button').click()")
+            assert browser.evaluate("!document.getElementById('cut').hidden") is is_shown
+        offered = browser.evaluate("Array.from(document.getElementById('cut-from').options).map(o => o.text)")
+        assert offered[0] == "all others" and sorted(offered[1:]) == ["n1", "n3", "n4", "n5"]
+        browser.click("#cut button")
+        wait(lambda: browser.evaluate("document.getElementById('done').textContent") == "asked for")
+        browser.evaluate("document.getElementById('cut-from').value = 'n4'")
+        browser.click("#cut button")
+        wait(lambda: len(server.asked) == 2)
+        browser.click("#heal")
+        wait(lambda: len(server.asked) == 3)
+        cut = {"action": "cut", "node": "n2", "other": "", "seconds": "30"}
+        assert server.asked == [cut, {**cut, "other": "n4"}, {"action": "heal", "node": "n2"}]
+        assert browser.evaluate("document.scrollingElement.scrollWidth") <= width
+        assert browser.errors == []

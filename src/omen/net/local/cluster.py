@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omen.errors import CannotWrite, InvalidInput
+from omen.net.local.cuts import CUTS
 from omen.net.local.forking import fork_node, plan_presets, preload
 from omen.net.observe.http_client import ask
 from omen.net.security.key_files import make_cluster_keys, security_from
@@ -81,6 +82,7 @@ def bring_up(folder: str | Path, plan: Plan, overlay: Overlay | None) -> list[st
     try:
         (root / NODES).mkdir(parents=True, exist_ok=True)
         (root / LOGS).mkdir(exist_ok=True)
+        (root / CUTS).unlink(missing_ok=True)
         (root / PLAN).write_text(json.dumps(asdict(plan)))
     except OSError as error:
         raise CannotWrite(f"{root}: cannot keep a cluster's state there: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""The page of a cluster that was brought up to be tried: the live page, and buttons that kill, freeze, start, publish.
+"""The page of a cluster that was brought up to be tried: the live page, and buttons that kill, freeze, cut, publish.
 
 It is a process of its own: a node without topics that joins the cluster, so that it is there whichever node is killed.
 Who may press the buttons shows a token, which stands in the address that `omen cluster up` prints, behind a #: browsers
@@ -14,6 +14,7 @@ import secrets
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -23,6 +24,7 @@ from typing import Any
 from omen.errors import InvalidInput, OmenError
 from omen.net.broker import Broker
 from omen.net.local.cluster import CLIENT, KEYS, LOGS, NODES, Plan, read_plan, signal_nodes
+from omen.net.local.cuts import ALL, CHANGED, Cut, ignore_cuts, obey_cuts, read_cuts, write_cuts
 from omen.net.local.forking import fork
 from omen.net.names import join_address
 from omen.net.observe.logs import write_log
@@ -37,6 +39,7 @@ from omen.net.watching.page import LivePage, has_token, refuse
 PAGE = "page.json"
 PATIENCE_S = 30.0
 LONGEST_TEXT = 1_000
+LONGEST_CUT_S = 3600
 SIGNALS = {"kill": signal.SIGKILL, "freeze": signal.SIGSTOP, "thaw": signal.SIGCONT}
 DONE = {"kill": "killed", "freeze": "frozen", "thaw": "goes on"}
 
@@ -71,11 +74,43 @@ class Control:
             return f"{node} {DONE[action]}" if told else f"{node} does not run"
         if action == "start":
             return await self._start(node)
+        if action == "cut":
+            return self._cut(node, wanted.get("other", ALL), float(wanted.get("seconds", "")))
+        if action == "heal":
+            return f"{node} is reached again" if self._heal(node) else f"{node} was not cut"
         if action == "publish":
             topic, text = wanted.get("topic", ""), wanted.get("text", "")[:LONGEST_TEXT]
             await self._broker.publish(topic, text.encode())
             return f"published on {topic}"
-        raise InvalidInput(f"{action!r} is none of {', '.join((*SIGNALS, 'start', 'publish'))}")
+        raise InvalidInput(f"{action!r} is none of {', '.join((*SIGNALS, 'start', 'cut', 'heal', 'publish'))}")
+
+    def _cut(self, node: str, other: str, seconds: float) -> str:
+        """Cut a node from another, or (`ALL`) from all others, this page's among them."""
+        known = read_plan(self._folder).topics
+        for name in (node, *(() if other == ALL else (other,))):
+            if name not in known:
+                raise InvalidInput(f"no node {name!r} in this cluster")
+        if node == other:
+            raise InvalidInput(f"{node!r} cannot be cut from itself")
+        if not 0 < seconds <= LONGEST_CUT_S:
+            raise InvalidInput(f"a cut lasts for at most {LONGEST_CUT_S} s, not {seconds:g}")
+        self._set_cuts([*read_cuts(self._folder), Cut(node, other, time.time() + seconds)])
+        return f"{node} is cut from {'all others' if other == ALL else other} for {seconds:g} s"
+
+    def _heal(self, node: str) -> int:
+        """End all cuts of a node; how many there were."""
+        cuts = read_cuts(self._folder)
+        left = [one for one in cuts if not one.concerns(node)]
+        self._set_cuts(left)
+        return len(cuts) - len(left)
+
+    def _set_cuts(self, cuts: Sequence[Cut]) -> None:
+        """Only nodes that were brought up with the cluster know what the signal means; it would end others."""
+        write_cuts(self._folder, cuts)
+        planned = read_plan(self._folder).topics
+        if names := [state["name"] for state in read_states(self._folder / NODES) if state["name"] in planned]:
+            signal_nodes(self._folder, names, CHANGED)
+        os.kill(os.getpid(), CHANGED)
 
     async def _start(self, node: str) -> str:
         """By a process of its own: a node that is forked from this one would keep its sockets open."""
@@ -92,6 +127,7 @@ class Control:
 
 async def _serve(folder: Path, token: str, broker: Broker) -> None:
     broker.gathering.set_role("page")
+    obey_cuts(folder, folder / NODES, broker)
     listener = listen_on("127.0.0.1:0")
     control, page = Control(folder, broker, token), LivePage(broker, is_loopback=True, about={"controls": True})
 
@@ -145,6 +181,7 @@ def start_page(folder: str | Path) -> str:
 
     def be_page() -> None:
         write_log("text")
+        ignore_cuts()
         run_beside(config, partial(_serve, root, token))
 
     fork(be_page, root / LOGS / "page.log")

@@ -7,12 +7,14 @@ import os
 import random
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from omen.errors import InvalidInput
 from omen.net.broker import Origin
 from omen.net.core_spec import Preset
+from omen.net.local.cuts import ignore_cuts, obey_cuts
 from omen.net.names import join_address, next_incarnation, topic_key
 from omen.net.observe.logs import flush_log, write_log
 from omen.net.running import run_node
@@ -89,7 +91,10 @@ def fork_node(config: NodeConfig, origin: Origin | None, log_to: Path, origins: 
 
     def be_node() -> None:
         write_log(config.log)
-        run_node(config, lambda broker: None, origin=origin)
+        ignore_cuts()
+        state = Path(config.state)
+        when_up = partial(obey_cuts, state.parent, state) if config.state else lambda broker: None
+        run_node(config, when_up, origin=origin)
 
     return fork(be_node, log_to, origin, origins)
 

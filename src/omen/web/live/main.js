@@ -142,8 +142,10 @@ const ACTIONS = [["kill", "Kill"], ["freeze", "Freeze"], ["thaw", "Thaw"], ["sta
 function renderControls(view) {
   const may = Boolean(model.about.controls && token);
   find("controls").hidden = !may || chosen.node === null;
+  find("cut").hidden = find("controls").hidden;
   find("publish").hidden = !may || chosen.topic === null;
   if (find("controls").hidden) { return; }
+  renderCut(view);
   const gone = Boolean(view.nodes.get(chosen.node)?.fate);
   keepFocus(find("controls"), ACTIONS.map(([action, name]) => {
     const act = button(name, () => command({ action, node: view.name(chosen.node) }));
@@ -151,6 +153,17 @@ function renderControls(view) {
     act.disabled = gone !== (action === "start") && action !== "thaw";
     return act;
   }));
+}
+
+// From which other node, neighbours first, or from all: what was chosen stays chosen.
+function renderCut(view) {
+  const links = new Set(view.nodes.get(chosen.node).links), list = find("cut-from"), former = list.value;
+  const others = view.there().filter((index) => index !== chosen.node)
+    .sort((a, b) => links.has(b) - links.has(a) || inOrder(view.name(a), view.name(b)));
+  const names = ["", ...others.map((index) => view.name(index))];
+  if (names.join("\n") === Array.from(list.options, (option) => option.value).join("\n")) { return; }
+  list.replaceChildren(...names.map((name) => new Option(name || "all others", name)));
+  list.value = names.includes(former) ? former : "";
 }
 
 async function command(wanted) {
@@ -176,6 +189,12 @@ find("play").addEventListener("click", replay);
 find("moment").addEventListener("input", () => { stop(); jump(+find("moment").value); });
 for (const id of ["topic-filter", "node-filter", "node-order"]) { find(id).addEventListener("input", () => render()); }
 find("unlock").addEventListener("submit", unlock);
+const nameOfChosen = () => model.names.get(chosen.node);
+find("cut").addEventListener("submit", (event) => {
+  event.preventDefault();
+  command({ action: "cut", node: nameOfChosen(), other: find("cut-from").value, seconds: find("cut-seconds").value });
+});
+find("heal").addEventListener("click", () => command({ action: "heal", node: nameOfChosen() }));
 find("publish").addEventListener("submit", (event) => {
   event.preventDefault();
   command({ action: "publish", topic: model.live.topics.get(chosen.topic), text: find("payload").value });
