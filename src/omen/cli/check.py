@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.fleet_options import add_rule_tables, read_fleet, refuse_rules_on_spark
-from omen.cli.output import overlay_facts, print_facts, print_json, print_table, say, shown
+from omen.cli.output import OVERLAY_LINES, explain, overlay_facts, print_facts, print_json, print_table, say, shown
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.errors import InvalidInput
@@ -16,6 +16,17 @@ from omen.errors import InvalidInput
 if TYPE_CHECKING:
     from omen.quality import Check
 
+LINES = OVERLAY_LINES | {
+    "mean diameter": "the most hops between two subscribers, on average over topics that have two or more",
+    "maximum diameter": "the most hops between two subscribers of any topic",
+    "within the rules": "whether caps, forbidden and required links are kept",
+}
+COLUMNS = {
+    "topic": "a topic whose subscribers are not connected as asked for",
+    "subscribers": "nodes that want it",
+    "pieces": "groups of its subscribers that no link among subscribers connects; 1: it is connected",
+    "connectivity": "how many subscribers have to be lost before it splits; 0: it is split",
+}
 EPILOG = """\
 example:
   omen check --workload w --overlay o.parquet --k 2
@@ -30,7 +41,7 @@ def add_parser(commands: Any) -> None:
         "check",
         help="judge an overlay: exit 0 only if every topic is connected",
         description="Judge whether the subscribers of every topic are connected (k-connected) among themselves.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\nlines", LINES) + explain("\ncolumns, where topics do not hold", COLUMNS),
     )
     add_workload(parser)
     parser.add_argument("--overlay", metavar="O", required=True, help="table of links: u, v")
@@ -140,7 +151,7 @@ def _print_verdict(verdict: Check, result: dict[str, Any]) -> None:
     print(f"\n{result['broken_topics']:,} of {verdict.topics:,} topics do not hold:")
     rows = [(t.topic, t.subscribers, t.components, t.connectivity) for t in verdict.failing[:SHOWN_TOPICS]]
     rows_as_text = [(str(topic), *numbers) for topic, *numbers in rows]
-    print_table(("topic", "subscribers", "pieces", "connectivity"), rows_as_text, indent="  ")
+    print_table(COLUMNS, rows_as_text, indent="  ")
     if result["broken_topics"] > SHOWN_TOPICS:
         lists = "all" if len(verdict.failing) == result["broken_topics"] else f"{len(verdict.failing):,}"
         print(f"  and {result['broken_topics'] - SHOWN_TOPICS:,} more (--json lists {lists})")

@@ -8,9 +8,29 @@ from typing import Any
 
 from omen.cli.arguments import add_json, add_workload
 from omen.cli.fleet_options import add_rule_tables, read_fleet
-from omen.cli.output import print_json, print_table
+from omen.cli.output import explain, print_json, print_table
 from omen.cli.progress import working
 
+COLUMNS = {
+    "": "the overlay; a ring or a mesh of 6 for each topic stand for comparison",
+    "links": "how many there are",
+    "average": "links of a node, on average",
+    "most": "links of the node with the most",
+    "connected": "whether the subscribers of every topic are connected by links among them",
+    "mean diameter": "the most hops between two subscribers, on average over topics that have two or more",
+    "diameter": "the most hops between two subscribers of any topic",
+    "cut nodes": "nodes whose loss alone would split a topic",
+}
+RULE_COLUMNS = {
+    "cost": "of all links, by the table of links or the costs between zones",
+    "between zones": "links whose ends are in different zones",
+    "within the rules": "whether caps, forbidden and required links are kept",
+}
+ZONE_COLUMNS = {
+    "zones": "a pair of zones, or a zone twice for links within it",
+    "links": "between the two, of this overlay",
+    "cost": "of those links",
+}
 EPILOG = """\
 example:
   omen compare --workload w today.csv o.parquet
@@ -22,7 +42,7 @@ def add_parser(commands: Any) -> None:
         "compare",
         help="designs side by side: links, degrees, diameters, cut nodes, cost",
         description="Compare overlays of one workload, next to a ring and a mesh for each topic.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\ncolumns", COLUMNS, RULE_COLUMNS) + explain("\ncolumns by zones", ZONE_COLUMNS),
     )
     add_workload(parser)
     parser.add_argument("overlays", metavar="O", nargs="+", help="tables of links: u, v")
@@ -54,18 +74,18 @@ def compare(arguments: argparse.Namespace) -> int:
         }
         print_json({"designs": [asdict(one) for one in (*designs, *per_topic)], "zones": told})
         return 0
-    header = ["", "links", "average", "most", "connected", "mean diameter", "diameter", "cut nodes"]
+    columns = dict(COLUMNS)
     rows = [
         [d.name, d.links, d.avg_degree, d.max_degree, d.topic_connected, d.mean_diameter, d.max_diameter, d.cut_nodes]
         for d in (*designs, *per_topic)
     ]
     if not rules.is_empty or rules.has_zones:
-        header += ["cost", "between zones", "within the rules"]
+        columns |= RULE_COLUMNS
         rows = [
             [*row, d.cost, d.links_between_zones, d.within_rules]
             for row, d in zip(rows, (*designs, *per_topic), strict=True)
         ]
-    print_table(header, rows)
+    print_table(columns, rows)
     _print_zones(zones)
     return 0
 
@@ -77,7 +97,8 @@ def _print_zones(zones: dict[str, list[tuple[str, str, int, float]]]) -> None:
         return
     print()
     found = {path: {row[:2]: row[2:] for row in rows} for path, rows in zones.items()}
-    header = ["zones", *(f"{what} {path}" for path in zones for what in ("links", "cost"))]
+    first, links, cost = ZONE_COLUMNS.items()
+    columns = dict([first, *((f"{name} {path}", meaning) for path in zones for name, meaning in (links, cost))])
     lines = [
         [
             f"{one or '-'} {other or '-'}",
@@ -85,4 +106,4 @@ def _print_zones(zones: dict[str, list[tuple[str, str, int, float]]]) -> None:
         ]
         for one, other in pairs
     ]
-    print_table(header, lines)
+    print_table(columns, lines)

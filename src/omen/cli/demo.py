@@ -13,12 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
-from omen.cli.output import print_facts, print_json, print_table
+from omen.cli.output import explain, print_facts, print_json, print_table
 from omen.cli.progress import working
 
 if TYPE_CHECKING:
     from omen.interests import Interests
 
+COLUMNS = {
+    "": "the algorithm that designed the overlay, or what each topic has of its own",
+    "links": "how many there are",
+    "average per node": "links of a node, on average",
+    "most at a node": "links of the node with the most",
+    "topics connected": "whether the subscribers of every topic are connected by links among them",
+    "after any crash": "whether they still are, whichever one node is lost",
+}
 EPILOG = "example:\n  omen demo --out demo\n"
 ALGORITHMS = ("gm", "low-oda", "gm2")
 STORY = """\
@@ -38,7 +46,7 @@ def add_parser(commands: Any) -> None:
         help="the whole story, small: a workload, three overlays, what they cost, a live cluster",
         description="Make a small workload, design overlays with three algorithms, check them, show what they cost;"
         " then start a live cluster, publish, kill some of its nodes, and count what arrived.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\ncolumns", COLUMNS),
     )
     parser.add_argument("--seed", metavar="SEED", type=at_least(0), default=7, help="of the workload (7)")
     parser.add_argument("--out", metavar="DIR", help="folder for the workload and the overlays (a new temporary one)")
@@ -120,14 +128,13 @@ def _tell(interests: Interests, designs: list[dict[str, Any]], rivals: list[dict
 
     wanted = interests.subscription_count / interests.node_count
     print(f"{interests.node_count} nodes want {wanted:.1f} of {interests.topic_count} topics each.\n")
-    header = ("", "links", "average per node", "most at a node", "topics connected", "after any crash")
-    columns = ("algorithm", "edges", "avg_degree", "max_degree", "topic_connected", "survives_a_crash")
-    rows = [tuple(row[column] for column in columns) for row in designs]
+    fields = ("algorithm", "edges", "avg_degree", "max_degree", "topic_connected", "survives_a_crash")
+    rows = [tuple(row[column] for column in fields) for row in designs]
     rows += [
         (f"a {row['each_topic']} per topic", row["edges"], row["avg_degree"], row["max_degree"], None, None)
         for row in rivals
     ]
-    print_table(header, rows)
+    print_table(COLUMNS, rows)
     gm, low_oda, _ = designs
     story = STORY.format(mesh=rivals[1], mesh_degree=MESH_DEGREE, gm=gm, low_oda=low_oda)
     for paragraph in story.split("\n\n"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.declared_options import add_declared_options, given_options, listed, told
 from omen.cli.fleet_options import add_rule_tables, read_fleet, refuse_rules_on_spark, require_ruled, sigma
-from omen.cli.output import overlay_facts, print_facts, print_json, print_table, shown
+from omen.cli.output import OVERLAY_LINES, explain, overlay_facts, print_facts, print_json, print_table, shown
 from omen.cli.progress import counting, working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.design import resolve_options
@@ -28,6 +28,17 @@ if TYPE_CHECKING:
     from omen.design import Algorithm
     from omen.design.rounds import Rounds
 
+LINES = OVERLAY_LINES | {
+    "cost of links": "by the table of links or the costs between zones",
+    "between zones": "links whose ends are in different zones",
+    "within the rules": "whether caps, forbidden and required links are kept",
+    "designed in": "time in the algorithm alone",
+}
+COLUMNS = {
+    "changes": "links made or dropped so far, in the order of what they gain",
+    "maximum degree": "links of the node with the most, after so many changes",
+    "links": "of the overlay, after so many changes",
+}
 EPILOG = """\
 example:
   omen design --workload w --algorithm low-oda --rho 3 --out o.parquet
@@ -46,7 +57,9 @@ def add_parser(commands: Any) -> None:
         "design",
         help="build an overlay from scratch with one of the algorithms",
         description="Build an overlay from scratch: the links that connect the subscribers of every topic.",
-        epilog=f"{listed('algorithms', ALGORITHMS)}\n\n{EPILOG}",
+        epilog=f"{listed('algorithms', ALGORITHMS)}\n\n{EPILOG}"
+        + explain("\nlines", LINES)
+        + explain("\ncolumns, with --from", COLUMNS),
     )
     add_workload(parser)
     parser.add_argument("--algorithm", metavar="A", default="low-oda", help="one of those below (low-oda)")
@@ -248,7 +261,7 @@ def _print_result(result: dict[str, Any]) -> None:
     if result.get("from") is not None:
         print()
         print_table(
-            ("changes", "maximum degree", "links"),
+            COLUMNS,
             [(shown(p["changes"]), p["max_degree"], p["links"]) for p in result["from"]["curve"]],
         )
     if result.get("fleet") is not None and not is_feasible(result["fleet"]):

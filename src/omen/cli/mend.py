@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_json, add_workload
 from omen.cli.declared_options import listed, told_as_json
 from omen.cli.fleet_options import add_rule_tables, read_fleet
-from omen.cli.output import print_facts, print_json, print_table, say
+from omen.cli.output import explain, print_facts, print_json, print_table, say
 from omen.cli.progress import working
 from omen.cli.system_options import add_system_options, chosen_system
 from omen.errors import InvalidInput
@@ -18,6 +18,12 @@ from omen.maintain.options import K
 if TYPE_CHECKING:
     from omen.systems.repair import Repaired
 
+COLUMNS = {
+    "link": "what to do with it: make or drop",
+    "u": "one end, by its name in the workload",
+    "v": "the other end",
+    "": "why it is dropped, where a node that left is the reason",
+}
 EPILOG = """\
 example:
   omen mend --workload w --overlay o.parquet --leave 17 --leave 23
@@ -37,7 +43,7 @@ def add_parser(commands: Any) -> None:
         "mend",
         help="nodes leave, join or change their topics: which links to make and to drop",
         description="Print the links to make and to drop when nodes leave, join or change their topics.",
-        epilog=f"{listed('systems', MAINTAINERS)}\n\n{EPILOG}",
+        epilog=f"{listed('systems', MAINTAINERS)}\n\n{EPILOG}" + explain("\ncolumns", COLUMNS),
     )
     add_workload(parser)
     parser.add_argument("--overlay", metavar="O", required=True, help="table of the links there are: u, v")
@@ -148,7 +154,7 @@ def _print_links(repaired: Repaired, leaving: set[Any]) -> None:
         gone = [str(node) for node in (u, v) if node in leaving]
         rows.append(("drop", str(u), str(v), f"{' and '.join(gone)} left" if gone else ""))
     if rows:
-        print_table(("link", "u", "v", ""), rows)
+        print_table(COLUMNS, rows)
     else:
         say("no link changes")
 

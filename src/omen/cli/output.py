@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,13 +27,38 @@ def print_facts(facts: Sequence[tuple[str, Any]]) -> None:
             print(f"{name:<{width}}  {shown(value)}")
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]], indent: str = "") -> None:
+Columns = Mapping[str, str]
+"""The columns of a table, each with what it says; `explain` puts that into the help of the command."""
+
+
+def explain(title: str, *tables: Columns) -> str:
+    """What the columns of a command's tables say, as a section of its help."""
+    told = {
+        name or ("(last)" if number else "(first)"): meaning
+        for columns in tables
+        for number, (name, meaning) in enumerate(columns.items())
+    }
+    width = max(map(len, told))
+    lines = (
+        textwrap.fill(
+            f"{name:<{width}}  {meaning}",
+            100,
+            initial_indent="  ",
+            subsequent_indent=" " * (width + 4),
+            break_on_hyphens=False,
+        )
+        for name, meaning in told.items()
+    )
+    return "\n".join((f"{title}:", *lines)) + "\n"
+
+
+def print_table(columns: Columns, rows: Sequence[Sequence[Any]], indent: str = "") -> None:
     """First column to the left, the others to the right."""
-    lines = [list(header), *([shown(value) for value in row] for row in rows)]
+    lines = [list(columns), *([shown(value) for value in row] for row in rows)]
     if terminal.is_terminal(sys.stdout):
         terminal.draw_table(sys.stdout, lines, indent)
         return
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(columns))]
     for line in lines:
         cells = [
             line[0].ljust(widths[0]),
@@ -52,6 +78,15 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}"
     return str(value)
+
+
+OVERLAY_LINES = {
+    "links": "how many the overlay has",
+    "average degree": "links of a node, on average",
+    "maximum degree": "links of the node with the most",
+    "per-topic mesh": "what a mesh of 6 for each topic, as in common gossip systems, would need",
+    "topic-connected": "whether the subscribers of every topic are connected by links among them",
+}
 
 
 def overlay_facts(result: Mapping[str, Any]) -> list[tuple[str, Any]]:

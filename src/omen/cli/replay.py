@@ -7,11 +7,20 @@ from typing import Any
 
 from omen.cli.arguments import add_json, add_workload, seconds
 from omen.cli.declared_options import listed, told, told_as_json
-from omen.cli.output import print_facts, print_json, print_table, say, shown
+from omen.cli.output import explain, print_facts, print_json, print_table, say, shown
 from omen.cli.progress import counting, working
 from omen.cli.system_options import add_system_options, chosen_system
 from omen.systems import SYSTEMS, resolve_settings
 
+COLUMNS = {
+    "repairs": "after what: a join, a leave (a crash is one) or a change of topics",
+    "number": "of repairs of this kind",
+    "median ms": "half of them took no longer to compute, in milliseconds",
+    "95% ms": "95 of 100 took no longer",
+    "links made": "per repair, on average",
+    "links dropped": "per repair, on average",
+    "shadow set": "nodes that took part in a repair, on average",
+}
 EPILOG = """\
 example:
   omen replay --workload w --churn c.parquet --system shadow --verify every --figure r.svg --out r
@@ -32,7 +41,7 @@ def add_parser(commands: Any) -> None:
         "replay",
         help="drive a system through a trace of churn, and measure it",
         description="Let what a trace tells happen to a workload, and a system keep its overlay connected.",
-        epilog=f"{listed('systems', SYSTEMS)}\n\n{EPILOG}",
+        epilog=f"{listed('systems', SYSTEMS)}\n\n{EPILOG}" + explain("\ncolumns", COLUMNS),
     )
     add_workload(parser)
     parser.add_argument("--churn", metavar="C", required=True, help="the trace: a table of what happens to nodes")
@@ -139,8 +148,7 @@ def _print_summary(summary: dict[str, Any], out: str) -> None:
     )
     if summary["repairs"]:
         print()
-        header = ("repairs", "number", "median ms", "95% ms", "links made", "links dropped", "shadow set")
-        print_table(header, [_repair_row(kind, found) for kind, found in summary["repairs"].items()])
+        print_table(COLUMNS, [_repair_row(kind, found) for kind, found in summary["repairs"].items()])
 
 
 def _verdict(summary: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json
-from omen.cli.output import print_facts, print_json, print_table, say
+from omen.cli.output import explain, print_facts, print_json, print_table, say
 from omen.cli.progress import duration, sweeping
 from omen.cli.spark_options import add_spark_options, spark_options
 
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from omen.report.reproduce import Reproduction
 
 NAMES = ("low-oda", "ktco", "shadows", "omen", "spidercast", "all")
+COLUMNS = {
+    "claim": "which one, by its name in docs/claims.md",
+    "paper": "what the paper says, or its figure shows",
+    "ours": "what was measured here",
+    "verdict": "reproduced, close, not reproduced, or other data: the paper's are not to be had",
+}
 EPILOG = """\
 example:
   omen reproduce low-oda --scale quick --out r
@@ -30,7 +36,7 @@ def add_parser(commands: Any) -> None:
         "reproduce",
         help="repeat the papers' experiments, and write a page about them",
         description="Run the papers' experiments as a sweep, hold their numbers against ours, draw their figures.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\ncolumns", COLUMNS),
     )
     parser.add_argument("paper", nargs="?", metavar="PAPER", default="all", help=f"one of {', '.join(NAMES)} (all)")
     parser.add_argument("--scale", choices=("quick", "full"), default="quick", help="minutes, or the papers' own sizes")
@@ -88,7 +94,7 @@ def _print(arguments: argparse.Namespace, found: Reproduction, page: str) -> Non
         for entry in found.entries
         if entry.measured
     ]
-    print_table(("claim", "paper", "ours", "verdict"), rows)
+    print_table(COLUMNS, rows)
     print()
     took = duration(float(found.about["seconds"]))
     print_facts([("summary", found.summary), ("took", took), ("claims", f"{arguments.out}/claims.csv"), ("page", page)])

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
-from omen.cli.output import print_facts, print_json, print_table, say
+from omen.cli.output import explain, print_facts, print_json, print_table, say
 from omen.cli.progress import working
 from omen.cli.simulate_explore import OPTIONS as EXPLORE_OPTIONS
 from omen.cli.simulate_explore import add_explore_options, explore
@@ -28,6 +28,13 @@ from omen.errors import InvalidInput
 if TYPE_CHECKING:
     from omen.sim.running import Outcome
 
+COLUMNS = {
+    "repaired at": "in virtual time, since the beginning",
+    "event": "what was repaired: a crash, a leave, a join or a change of topics",
+    "of": "the node that it happened to",
+    "by": "the node that coordinated the repair",
+    "new links": "that the repair made, by the names of their ends",
+}
 EPILOG = """\
 example:
   omen simulate scenarios/paper-example.toml --seed 7 --trace
@@ -46,7 +53,7 @@ def add_parser(commands: Any) -> None:
         "simulate",
         help="run protocol nodes through a scenario, in virtual time",
         description="Run a scenario in virtual time. The same file and seed give the same run, byte for byte.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\ncolumns", COLUMNS),
     )
     parser.add_argument("scenario", metavar="FILE", nargs="?", help="the scenario, as TOML")
     parser.add_argument("--seed", metavar="N", type=at_least(0), help="what everything random comes from (0)")
@@ -170,4 +177,4 @@ def _print_outcome(name: str, outcome: Outcome) -> None:
             )
             for repair in outcome.repairs
         ]
-        print_table(("repaired at", "event", "of", "by", "new links"), rows)
+        print_table(COLUMNS, rows)

@@ -3,12 +3,63 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json
 from omen.cli.cluster import STATE
-from omen.cli.output import print_facts, print_json, print_table
+from omen.cli.output import explain, print_facts, print_json, print_table
 
+if TYPE_CHECKING:
+    from omen.net.local.totals import TopicTotal
+
+SHOWN = 20
+COLUMNS = {
+    "node": "by name",
+    "status": "ok, or what is wrong; silent: it does not answer; gone: its process has ended; left: in good order",
+    "links": "of the overlay, to other nodes",
+    "topics": "that it subscribes to, or carries for others for a while",
+    "before": "the node before it on the ring by which nodes find each other",
+    "after": "the node after it there",
+    "delivered": "publications handed to its application",
+    "published": "publications of its own",
+    "repairs": "that it has coordinated",
+    "refused": "connections and requests that it has refused",
+    "address": "where it listens for other nodes",
+}
+TOPIC_COLUMNS = {
+    "topic": "by name; split ones first, then those with the most subscribers",
+    "subscribers": "nodes that want it",
+    "carried": "nodes that do not want it and carry it for a while: they publish on it, or left it a moment ago",
+    "pieces": "groups of these nodes that no link among them connects; 1: it is connected; -: some nodes do not answer",
+}
+MQTT_COLUMNS = {
+    "mqtt at": "a node that MQTT clients connect to",
+    "clients": "connected now",
+    "sessions": "kept, of clients connected or not",
+    "subscriptions": "of these sessions",
+    "retained": "retained messages of the cluster, as known there",
+    "queued": "messages that wait for their client",
+    "shares": "shared subscriptions of the cluster, as known there",
+    "sent": "messages sent to clients",
+    "dropped": "messages not sent to a client that is too slow, or for which they are too large",
+    "failed": "messages that could not be published",
+    "waits": "how often a client that published waited for those who read",
+    "wills": "wills published",
+}
+STALLED_COLUMNS = {
+    "stalled at": "a subscriber that waits for publications it has heard of",
+    "topic": "of these publications",
+    "publisher": "of these publications",
+    "missing": "how many have not come",
+    "for": "how long it has waited",
+}
+BANNED_COLUMNS = {
+    "dropped by": "a node that has dropped another, since that broke rules again and again",
+    "node": "the one that was dropped",
+    "for": "so long still",
+}
+WARNED_COLUMNS = {"warned by": "a node that works and says that something should be looked at", "of": "what that is"}
 EPILOG = """\
 example:
   omen status
@@ -18,12 +69,22 @@ exit codes: 0 all nodes are well, 1 some are not, 2 bad input
 """
 
 
+EXPLAINED = {
+    "columns": COLUMNS,
+    "columns of topics": TOPIC_COLUMNS,
+    "columns where MQTT clients may connect": MQTT_COLUMNS,
+    "columns where publications are waited for": STALLED_COLUMNS,
+    "columns where a node was dropped": BANNED_COLUMNS,
+    "columns where nodes warn": WARNED_COLUMNS,
+}
+
+
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "status",
         help="how a live cluster is: ring, links, topics, health",
         description="Ask the nodes of a cluster how they are: ring, links, topics, health.",
-        epilog=EPILOG,
+        epilog=EPILOG + "".join(explain(f"\n{title}", columns) for title, columns in EXPLAINED.items()),
     )
     parser.add_argument("--state", metavar="DIR", default=STATE, help=f"the folder nodes keep their state in ({STATE})")
     parser.add_argument("--at", metavar="HOST:PORT", action="append", help="ask this page address; may be repeated")
@@ -33,14 +94,15 @@ def add_parser(commands: Any) -> None:
 
 def status(arguments: argparse.Namespace) -> int:
     from omen.net.local.cluster import survey
-    from omen.net.local.totals import total_survey
+    from omen.net.local.totals import topics_of, total_survey
 
     nodes = survey(arguments.state, arguments.at)
     totals = total_survey(nodes)
     if arguments.json:
-        print_json({**totals, "status": nodes})
+        print_json({**totals, "by_topic": [asdict(one) for one in topics_of(nodes)], "status": nodes})
     else:
         _print_nodes(nodes)
+        _print_topics(topics_of(nodes))
         _print_front_doors(nodes)
         _print_stalled(nodes)
         _print_banned(nodes)
@@ -57,30 +119,28 @@ def _shown(value: Any) -> Any:
 
 
 def _print_nodes(nodes: list[dict[str, Any]]) -> None:
-    header = (
-        "node",
-        "status",
-        "links",
-        "topics",
-        "before",
-        "after",
-        "delivered",
-        "published",
-        "repairs",
-        "refused",
-        "address",
-    )
     rows: list[tuple[Any, ...]] = []
     for node in nodes:
         if "links" not in node:
-            rows.append((node["name"], node["status"], *(None,) * (len(header) - 3), node["address"]))
+            rows.append((node["name"], node["status"], *(None,) * (len(COLUMNS) - 3), node["address"]))
             continue
         before, after = (next(iter(node[side]), None) for side in ("predecessors", "successors"))
         refused = sum(node["refused"].values()) + sum(node["denied"].values())
         numbers = (node["delivered"], node["published"], node["repairs"], refused)
         links, topics = len(node["links"]), len(node["topics"])
         rows.append((node["name"], node["status"], links, topics, before, after, *numbers, node["address"]))
-    print_table(header, rows)
+    print_table(COLUMNS, rows)
+
+
+def _print_topics(found: list[TopicTotal]) -> None:
+    """Split topics first, then those with the most subscribers."""
+    if not found:
+        return
+    print()
+    first = sorted(found, key=lambda one: (-(one.pieces or 0), -one.subscribers, one.topic))[:SHOWN]
+    print_table(TOPIC_COLUMNS, [(one.topic, one.subscribers, one.carried, one.pieces) for one in first])
+    if len(found) > SHOWN:
+        print(f"and {len(found) - SHOWN:,} more (--json lists all)")
 
 
 def _print_front_doors(nodes: list[dict[str, Any]]) -> None:
@@ -88,9 +148,9 @@ def _print_front_doors(nodes: list[dict[str, Any]]) -> None:
     found = [(node["name"], node["mqtt"]) for node in nodes if node.get("mqtt")]
     if found:
         print()
-        has = ("clients", "sessions", "subscriptions", "retained", "queued", "shares", "sent", "dropped", "failed")
-        header = ("mqtt at", *has, "waits", "wills")
-        print_table(header, [(name, *(door[key] for key in (*has, "held_back", "wills"))) for name, door in found])
+        _, *names = MQTT_COLUMNS
+        keys = ["held_back" if name == "waits" else name for name in names]
+        print_table(MQTT_COLUMNS, [(name, *(door[key] for key in keys)) for name, door in found])
 
 
 def _print_banned(nodes: list[dict[str, Any]]) -> None:
@@ -102,7 +162,7 @@ def _print_banned(nodes: list[dict[str, Any]]) -> None:
     ]
     if rows:
         print()
-        print_table(("dropped by", "node", "for"), rows)
+        print_table(BANNED_COLUMNS, rows)
 
 
 def _print_warnings(nodes: list[dict[str, Any]]) -> None:
@@ -110,7 +170,7 @@ def _print_warnings(nodes: list[dict[str, Any]]) -> None:
     rows = [(node["name"], ", ".join(node["warnings"])) for node in nodes if node.get("warnings")]
     if rows:
         print()
-        print_table(("warned by", "of"), rows)
+        print_table(WARNED_COLUMNS, rows)
 
 
 def _print_stalled(nodes: list[dict[str, Any]]) -> None:
@@ -123,4 +183,4 @@ def _print_stalled(nodes: list[dict[str, Any]]) -> None:
             (name, stream["topic"], stream["publisher"], stream["missing"], f"{seconds:.1f} s")
             for seconds, name, stream in found
         ]
-        print_table(("stalled at", "topic", "publisher", "missing", "for"), rows)
+        print_table(STALLED_COLUMNS, rows)

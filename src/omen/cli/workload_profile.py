@@ -6,20 +6,32 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
-from omen.cli.output import print_facts, print_json, print_table, shown
+from omen.cli.output import explain, print_facts, print_json, print_table, shown
 from omen.cli.progress import working
 from omen.cli.spark_options import add_spark_options, spark_options
 
 if TYPE_CHECKING:
     from omen.workloads.profile import Profile
 
+COLUMNS = {
+    "": "what is counted: topics that a node wants, nodes that want a topic",
+    "minimum": "the smallest number",
+    "median": "half of the nodes, or topics, have no more",
+    "mean": "the average",
+    "p99": "99 of 100 have no more",
+    "maximum": "the largest number",
+}
+TOPIC_COLUMNS = {
+    "largest topics": "by name, those with the most subscribers first",
+    "subscribers": "nodes that want it",
+}
 EPILOG = """\
 example:
   omen workload profile --workload w --figure w.svg
 
-likeness of interests: the topics two nodes share on average; how many times more that is than by uniform chance; the
-share of pairs that share any; and tdi(D), the mean overlap with the D nodes closest to a node, in percent of the
-smaller list (SpiderCast). The last two are over a sample of the nodes.
+how alike interests are: topics that two nodes share, on average; how many times that is what equally popular topics
+would give; the share of pairs of nodes that share any topic; and how much of its topics a node shares with each of the
+nodes closest to it (--closest), in percent of the shorter list. The last two are over a sample of the nodes (--sample).
 """
 
 
@@ -28,7 +40,7 @@ def add_profile(kinds: Any) -> None:
         "profile",
         help="sizes, popularity, likeness of interests",
         description="Say what a workload looks like: sizes, popularity, how alike interests are.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\ncolumns", COLUMNS, TOPIC_COLUMNS),
     )
     add_workload(parser)
     parser.add_argument(
@@ -103,8 +115,8 @@ def _print_profile(found: Profile) -> None:
     )
     print()
     summaries = {"topics per node": found.sizes.summary(), "subscribers per topic": found.popularity.summary()}
-    columns = ("minimum", "median", "mean", "p99", "maximum")
-    print_table(("", *columns), [(name, *(values[column] for column in columns)) for name, values in summaries.items()])
+    _, *measures = COLUMNS
+    print_table(COLUMNS, [(name, *(values[measure] for measure in measures)) for name, values in summaries.items()])
     if found.largest_topics:
         print()
-        print_table(("largest topics", "subscribers"), [(shown(str(t)), count) for t, count in found.largest_topics])
+        print_table(TOPIC_COLUMNS, [(shown(str(t)), count) for t, count in found.largest_topics])

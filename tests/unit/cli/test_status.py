@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -68,3 +69,23 @@ def test_what_front_doors_have_is_shown_where_a_node_has_one(
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     first = next(number for number, line in enumerate(lines) if line[:2] == ["mqtt", "at"])
     assert lines[first + 1] == ["ann", "3", "4", *"0000000", "17", "2"] and not lines[first + 2]
+
+
+def test_topics_are_listed_split_ones_first_and_many_are_cut_short(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [{"topic": f"t{number}", "subscribed": True, "neighbours": 1} for number in range(30)]
+    news = [{"topic": "news", "subscribed": True, "neighbours": 0}]
+    linked = {"links": ["bob"], "topics": both + news}
+    alone = {"name": "cid", "links": [], "topics": news}
+    nodes = [{**NODE, **linked}, {**NODE, "name": "bob", "links": ["ann"], "topics": both}, {**NODE, **alone}]
+    monkeypatch.setattr("omen.net.local.cluster.survey", lambda *_: nodes)
+    assert main(["status"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    first = lines.index(["topic", "subscribers", "carried", "pieces"])
+    assert lines[first + 1 : first + 3] == [["news", "2", "0", "2"], ["t0", "2", "0", "1"]]
+    assert lines[first + 21] == ["and", "11", "more", "(--json", "lists", "all)"]
+    assert main(["status", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["by_topic"]
+    assert len(told) == 31
+    assert told[0] == {"topic": "news", "subscribers": 2, "carried": 0, "pieces": 2}

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTotal:
+    """One topic: who wants it, who carries it for others, in how many pieces they are; None: not all have answered."""
+
+    topic: str
+    subscribers: int
+    carried: int
+    pieces: int | None
 
 
 def total_survey(nodes: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -29,3 +40,35 @@ def _by_reason(nodes: Sequence[dict[str, Any]], what: str) -> dict[str, int]:
         for reason, count in node.get(what, {}).items():
             total[reason] = total.get(reason, 0) + count
     return dict(sorted(total.items()))
+
+
+def topics_of(nodes: Sequence[dict[str, Any]]) -> list[TopicTotal]:
+    """All topics of a survey, by name. A node that has not answered may connect what seems split."""
+    answered = {node["name"]: node for node in nodes if "links" in node}
+    carriers: dict[str, dict[str, bool]] = {}
+    for name, node in answered.items():
+        for topic in node["topics"]:
+            carriers.setdefault(topic["topic"], {})[name] = topic["subscribed"]
+    are_all_known = all(peer in answered for node in answered.values() for peer in node["links"])
+    return [
+        TopicTotal(
+            topic,
+            sum(found.values()),
+            len(found) - sum(found.values()),
+            _pieces({name: answered[name]["links"] for name in found}) if are_all_known else None,
+        )
+        for topic, found in sorted(carriers.items())
+    ]
+
+
+def _pieces(links: dict[str, list[str]]) -> int:
+    """In how many pieces nodes are, by the links among them."""
+    pieces, left = 0, set(links)
+    while left:
+        pieces += 1
+        reached = [left.pop()]
+        while reached:
+            near = left.intersection(links[reached.pop()])
+            left -= near
+            reached += near
+    return pieces

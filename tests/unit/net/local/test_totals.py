@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from omen.net.local.totals import total_survey
+from omen.net.local.totals import TopicTotal, topics_of, total_survey
 
 
 def answer(name: str, links: list[str], refused: dict[str, int]) -> dict[str, Any]:
@@ -35,3 +35,18 @@ def test_totals_count_silent_nodes_but_take_degrees_from_answers_alone() -> None
         "denied": {},
     }
     assert total_survey([])["avg_degree"] == 0.0
+
+
+def test_topics_are_counted_with_their_pieces_where_all_nodes_have_answered() -> None:
+    def node(name: str, links: list[str], topics: dict[str, bool]) -> dict[str, Any]:
+        told = [{"topic": topic, "subscribed": is_wanted} for topic, is_wanted in topics.items()]
+        return {**answer(name, links, {}), "topics": told}
+
+    nodes = [
+        node("n1", ["n2"], {"tea": True, "jazz": True}),
+        node("n2", ["n1", "n3"], {"tea": True}),
+        node("n3", ["n2"], {"tea": False, "jazz": True}),
+    ]
+    assert topics_of(nodes) == [TopicTotal("jazz", 2, 0, 2), TopicTotal("tea", 2, 1, 1)]
+    assert topics_of(nodes[:2]) == [TopicTotal("jazz", 1, 0, None), TopicTotal("tea", 2, 0, None)]
+    assert topics_of([{"name": "n3", "status": "silent"}]) == []
