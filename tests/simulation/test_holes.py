@@ -115,6 +115,15 @@ def test_a_node_that_begins_anew_is_not_among_the_lost(seed: int) -> None:
     assert first.time < 2 * SECOND, "the loss of the first incarnation waits for nothing"
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_newcomer_leaves_the_lead_in_a_loss_that_it_never_heard_of(seed: int) -> None:
+    """Busy world 71250."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "newcomer-asked-of-a-loss.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+    assert outcome.repairs[0].coordinator == "n1"
+
+
 def test_a_planned_link_whose_end_was_lost_is_left_out_of_the_check() -> None:
     """World 7000852."""
     outcome = run_scenario(read_scenario(SCENARIOS / "planned-link-whose-end-was-lost.toml"), 7000852)

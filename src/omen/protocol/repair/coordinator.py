@@ -228,19 +228,23 @@ class Coordinator:
         return member is None or member.incarnation > event.incarnation
 
     def on_linked_loss_query(self, _: NodeId, message: LinkedLossQuery) -> None:
-        """Another coordinator's loss was linked to one that is ours: the lower event leads, the other waits."""
+        """Another coordinator's loss was linked to one that is ours: the lower event leads, the other waits.
+
+        Of a loss that is known here by the question alone the asker leads: it may have been told more, before this
+        node came to be the coordinator.
+        """
         sender, linked, other = message.asker, message.lost, message.event
         repaired = self.event_queue.handled.get(linked)
         if repaired is not None:
             self._out.send(sender, LinkedLossReply(other, linked, True, True, tuple(repaired.values()), ()))
             return
-        known = linked in self.event_queue.pending
-        ours_leads = linked < other
         pending = self.event_queue.get(linked)
         descriptor = self._peer_table.known.get(linked.node)
-        if descriptor is not None:
+        if descriptor is not None and descriptor.digest.ref.incarnation == linked.incarnation:
             pending.loss.topics.update(descriptor.topics)
             pending.loss.neighbours.update({ref.id: ref for ref in descriptor.neighbours})
+        known = pending.client is not None or bool(pending.loss.neighbours)
+        ours_leads = known and linked < other
         neighbours, topics = tuple(pending.loss.neighbours.values()), tuple(sorted(pending.loss.topics))
         self._out.send(sender, LinkedLossReply(other, linked, known, not ours_leads, neighbours, topics))
         if ours_leads:

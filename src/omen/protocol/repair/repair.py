@@ -141,9 +141,7 @@ class Repairer:
         if repair is None:
             return None
         widened = loss.event.node not in repair.losses or not loss.topics <= repair.topics
-        strangers = [
-            ref for ref in loss.neighbours.values() if ref.id not in repair.members and not repair.is_lost(ref)
-        ]
+        strangers = [ref for ref in loss.neighbours.values() if repair.is_stranger(ref)]
         repair.add_loss(loss)
         if (repair.stage in (LINKING, CHECKING) and (widened or strangers)) or (repair.stage == ASKING and widened):
             return self._ask(repair)
@@ -470,9 +468,11 @@ class Repairer:
         if not message.lead:
             self.repair = None
             return LeftToAnother(message.event)
-        neighbours = {ref.id: ref for ref in message.neighbours}
-        known = message.known or bool(neighbours)  # the node asked may have heard of the loss by the question alone
-        repair.add_loss(self._with_oneself(Loss(message.lost, set(message.topics), neighbours, known=known)))
+        told = self._event_queue.recall(message.lost, None)  # here, before that coordinator came in between
+        told.topics.update(message.topics)
+        told.neighbours.update({ref.id: ref for ref in message.neighbours})
+        told.known |= message.known or bool(message.neighbours)  # it may know of the loss by the question alone
+        repair.add_loss(self._with_oneself(told))
         return self._ask(repair)
 
     def _try_again(self, repair: Repair) -> Outcome | None:

@@ -125,6 +125,10 @@ class Repair(msgspec.Struct):
         loss = self.losses.get(ref.id)
         return loss is not None and ref.incarnation <= loss.event.incarnation
 
+    def is_stranger(self, ref: Ref) -> bool:
+        """Whether it is neither asked here nor lost."""
+        return ref.id not in self.members and not self.is_lost(ref)
+
     def add_loss(self, loss: Loss) -> None:
         """A linked loss becomes part of this event: its former neighbours and topics come in.
 
