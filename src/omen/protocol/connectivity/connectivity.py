@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
 import msgspec
 
-from omen.protocol.connectivity.surroundings import Pair, Seen, Surroundings, pair_of
+from omen.protocol.connectivity.surroundings import Pair, Seen, Surroundings, bits_by_topic, bits_of, pair_of
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers, Topic
 from omen.protocol.messages.base import EventKind
@@ -22,7 +22,6 @@ from omen.protocol.messages.overlay import (
 from omen.protocol.repair.link_pruning import LinkPruning
 from omen.protocol.repair.links import Links
 from omen.protocol.repair.requests import Requests
-from omen.protocol.repair.shadow_set import positions, to_bits
 
 HOPS = 8
 """How far a search goes; ways round are this long at most."""
@@ -231,18 +230,18 @@ class Connectivity:
             return
         for node in sorted(search.silent):
             if node in self._up:
-                search.around.add(self._as_described(*search.asked[node]))
+                search.around.add(self._as_described(search.around, *search.asked[node]))
         search.silent.clear()
         self._go_on(search)
 
-    def _as_described(self, ref: Ref, topics: Iterable[Topic]) -> Seen:
+    def _as_described(self, around: Surroundings, ref: Ref, topics: Iterable[Topic]) -> Seen:
         """A neighbour that does not answer: it has failed, or is of a version that knows no such question. What it
         last said of its links counts, else links that exist would be proposed again and again.
         """
         known, table = self._peer_table.known.get(ref.id), self._peer_table
         asked, neighbours = frozenset(topics), known.neighbours if known is not None else ()
-        links = {other.id: (other, asked & table.topics_of(other.id)) for other in neighbours}
-        return Seen(ref, asked, links, len(neighbours))
+        links = {other.id: (other, around.bits_of(asked & table.topics_of(other.id))) for other in neighbours}
+        return Seen(ref, around.bits_of(asked), links, len(neighbours))
 
     def on_reply(self, sender: NodeId, message: NearbyReply) -> None:
         search = self.search
@@ -259,7 +258,7 @@ class Connectivity:
         else:
             self._keep(sender, Kept(topics, digest_of(message), message))
         search.silent.discard(sender)
-        search.around.add(_seen(message, topics))
+        search.around.add(_seen(message, search.around.reader_of(topics)))
         if not search.silent:
             self._go_on(search)
 
@@ -320,13 +319,17 @@ class Connectivity:
         if message.asker.id not in self._watchers and len(self._watchers) >= WATCHERS_AT_MOST:
             del self._watchers[next(iter(self._watchers))]
         self._watchers[message.asker.id] = (message.asker, until)
-        asked = message.topics
-        named = tuple((links.links[node].ref, to_bits(asked, links.count_on(node))) for node in links.up())
-        settled = () if self._requests.departing else table.topics_of(table.id) - self._requests.waiting_for()
+        places, size = bits_by_topic(message.topics), (len(message.topics) + 7) // 8
+
+        def asked_of(topics: frozenset[Topic]) -> bytes:
+            return bits_of(topics, places).to_bytes(size, "little")
+
+        named = tuple((links.links[node].ref, asked_of(links.count_on(node))) for node in links.up())
+        settled = frozenset() if self._requests.departing else table.topics_of(table.id) - self._requests.waiting_for()
         reply = NearbyReply(
             table.ref,
             message.nonce,
-            to_bits(asked, settled),
+            asked_of(settled),
             len(links.links),
             links.is_full(),
             tuple((ref, bits) for ref, bits in named if any(bits)),
@@ -346,9 +349,6 @@ def _bits_of(message: NearbyReply) -> Iterable[bytes]:
     return (message.mine, *(bits for _, bits in message.links))
 
 
-def _seen(message: NearbyReply, topics: tuple[Topic, ...]) -> Seen:
-    def named(bits: bytes) -> frozenset[Topic]:
-        return frozenset(topics[position] for position in positions(bits))
-
-    links = {ref.id: (ref, named(bits)) for ref, bits in message.links}
-    return Seen(message.me, named(message.mine), links, message.degree, message.full)
+def _seen(message: NearbyReply, read: Callable[[bytes], int]) -> Seen:
+    links = {ref.id: (ref, read(bits)) for ref, bits in message.links}
+    return Seen(message.me, read(message.mine), links, message.degree, message.full)

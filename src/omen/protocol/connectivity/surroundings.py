@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress, product
 
 import msgspec
 
@@ -17,24 +17,32 @@ Pair = tuple[NodeId, NodeId]
 class Seen(msgspec.Struct, frozen=True):
     """A node that was asked, or of which something is known although it does not answer.
 
-    `topics`: those of the search that it has. `links`: its neighbours, and which of these topics each of them has.
-    `full`: it takes no more links.
+    `topics`: those of the search that it has. `links`: its neighbours, and which of these topics each of them has. Both
+    are bits, at the positions that the topics have in the search. `full`: it takes no more links.
     """
 
     ref: Ref
-    topics: frozenset[Topic]
-    links: Mapping[NodeId, tuple[Ref, frozenset[Topic]]]
+    topics: int
+    links: Mapping[NodeId, tuple[Ref, int]]
     degree: int
     full: bool = False
 
 
+_UNNAMED: tuple[None, int] = (None, 0)
+_DIGITS = bytes(int(code == ord("1")) for code in range(256))
+
+
 class Surroundings:
-    """`near`: the neighbours of the searching node, and the topics of the search that each has."""
+    """`near`: the neighbours of the searching node, and the topics of the search that each has.
+
+    Topics are bits wherever all are looked at in one go: a search may have hundreds of them, and a hundred nodes.
+    """
 
     def __init__(self, centre: NodeId, topics: Iterable[Topic], near: Mapping[NodeId, frozenset[Topic]]) -> None:
         self._centre = centre
-        self._near = near
         self.topics = tuple(sorted(topics))
+        self._bits = bits_by_topic(self.topics)
+        self._near = {node: bits_of(shared, self._bits) for node, shared in near.items()}
         self.seen: dict[NodeId, Seen] = {}
         self._met: dict[NodeId, Ref] = {}
 
@@ -43,40 +51,76 @@ class Surroundings:
         for node, (ref, _) in seen.links.items():
             self._met.setdefault(node, ref)
 
+    def bits_of(self, topics: frozenset[Topic]) -> int:
+        """These topics, those of the search among them, as bits."""
+        return bits_of(topics, self._bits)
+
+    def reader_of(self, asked: tuple[Topic, ...]) -> Callable[[bytes], int]:
+        """What turns the bits of an answer, one for each topic asked for, into those of the search."""
+        if asked == self.topics:
+            return lambda bits: int.from_bytes(bits, "little")
+        places = [self._bits[topic] for topic in asked]
+        return lambda bits: _spread(int.from_bytes(bits, "little"), places)
+
     def apart(self) -> dict[Topic, dict[NodeId, NodeId]]:
         """The topics whose neighbours do not reach each other by what was seen; for each node the root of its piece."""
-        found = {}
-        for topic in self.topics:
-            roots = self._pieces(topic)
-            if len({roots[node] for node, topics in self._near.items() if topic in topics}) > 1:
-                found[topic] = roots
+        links = self._agreed_links()
+        cut = self._unreached(links)
+        return {topic: self._pieces(bit, links) for topic, bit in self._bits.items() if cut & bit}
+
+    def _agreed_links(self) -> list[tuple[NodeId, NodeId, int]]:
+        """The links that count, each once, and in which topics.
+
+        One to the searching node does not, nor one that the far end was asked about and does not name.
+        """
+        found, everyone, centre = [], self.seen, self._centre
+        for node, seen in everyone.items():
+            for other, (_, shared) in seen.links.items():
+                bits = seen.topics & shared
+                far = everyone.get(other)
+                if far is not None:
+                    bits = bits & far.topics & far.links.get(node, _UNNAMED)[1] if node <= other else 0
+                if bits and other != centre:
+                    found.append((node, other, bits))
         return found
 
-    def _pieces(self, topic: Topic) -> dict[NodeId, NodeId]:
-        parent = {node: node for node, topics in self._near.items() if topic in topics}
+    def _unreached(self, links: Iterable[tuple[NodeId, NodeId, int]]) -> int:
+        """The topics in which the first neighbour that has it does not reach all others: outwards from these first
+        ones, all topics at once.
+        """
+        adjacent: dict[NodeId, list[tuple[NodeId, int]]] = {}
+        for one, other, bits in links:
+            adjacent.setdefault(one, []).append((other, bits))
+            adjacent.setdefault(other, []).append((one, bits))
+        reached: dict[NodeId, int] = {}
+        begun = 0
+        for node, bits in self._near.items():
+            reached[node] = bits & ~begun
+            begun |= bits
+        news = dict(reached)
+        while news:
+            gained: dict[NodeId, int] = {}
+            for node, fresh in news.items():
+                for other, bits in adjacent.get(node, ()):
+                    has = reached.get(other, 0)
+                    more = fresh & bits & ~has
+                    if more:
+                        reached[other] = has | more
+                        gained[other] = gained.get(other, 0) | more
+            news = gained
+        cut = 0
+        for node, bits in self._near.items():
+            cut |= bits & ~reached[node]
+        return cut
 
-        def find(node: NodeId) -> NodeId:
-            parent.setdefault(node, node)
-            while parent[node] != node:
-                parent[node] = node = parent[parent[node]]
-            return node
-
-        for node, seen in self.seen.items():
-            if topic not in seen.topics:
-                continue
-            for other, (_, topics) in seen.links.items():
-                if topic in topics and self._is_agreed(topic, node, other):
-                    one, far = find(node), find(other)
-                    if one != far:
-                        parent[max(one, far)] = min(one, far)
-        return {node: find(node) for node in list(parent)}
-
-    def _is_agreed(self, topic: Topic, node: NodeId, other: NodeId) -> bool:
-        """A link to the searching node does not count, nor one that the far end was asked about and does not name."""
-        if other == self._centre:
-            return False
-        far = self.seen.get(other)
-        return far is None or (topic in far.topics and topic in far.links.get(node, (None, frozenset()))[1])
+    def _pieces(self, bit: int, links: Iterable[tuple[NodeId, NodeId, int]]) -> dict[NodeId, NodeId]:
+        """Each node seen in a topic, and the lowest one of its piece."""
+        parent = {node: node for node, topics in self._near.items() if topics & bit}
+        for one, other in [(one, other) for one, other, bits in links if bits & bit]:
+            near, far = _root(parent, one), _root(parent, other)
+            if near != far:
+                parent[max(near, far)] = min(near, far)
+        return {node: _root(parent, node) for node in parent}
 
     def frontier(self, apart: Mapping[Topic, Mapping[NodeId, NodeId]]) -> dict[NodeId, Ref]:
         """Whom to ask next: the nodes at the edge of every piece but the largest."""
@@ -85,7 +129,8 @@ class Surroundings:
             sizes: dict[NodeId, int] = {}
             for root in roots.values():
                 sizes[root] = sizes.get(root, 0) + 1
-            near = {roots[node] for node, topics in self._near.items() if topic in topics}
+            bit = self._bits[topic]
+            near = {roots[node] for node, topics in self._near.items() if topics & bit}
             largest = max(near, key=lambda root: (sizes[root], -root))
             for node, root in roots.items():
                 if root in near and root != largest and node not in self.seen and node in self._met:
@@ -103,9 +148,9 @@ class Surroundings:
         of, between the same pieces.
         """
         nodes = sorted(node for node, seen in self.seen.items() if not seen.full)
-        codes = {topic: code for code, topic in enumerate(sorted(apart))}
-        rows = [sorted(codes[topic] for topic in self.seen[node].topics if topic in codes) for node in nodes]
         order = sorted(apart)
+        coded = [(code, self._bits[topic]) for code, topic in enumerate(order)]
+        rows = [[code for code, bit in coded if self.seen[node].topics & bit] for node in nodes]
         labels = [[apart[order[code]].get(node, node) for code in row] for node, row in zip(nodes, rows, strict=True)]
         degrees = [self.seen[node].degree for node in nodes]
         pairs = engine(*self._near_pieces(rows, labels, order, apart), degrees, rho, -1)
@@ -132,7 +177,9 @@ class Surroundings:
 
     def _takes(self, topic: Topic, node: NodeId) -> bool:
         seen = self.seen.get(node)
-        return (topic in seen.topics and not seen.full) if seen is not None else node in self._met
+        if seen is None:
+            return node in self._met
+        return bool(seen.topics & self._bits[topic]) and not seen.full
 
     def _burden(self, pair: Pair) -> tuple[int, int, Pair]:
         seen = [self.seen[node].degree for node in pair if node in self.seen]
@@ -149,7 +196,9 @@ class Surroundings:
         apart: Mapping[Topic, Mapping[NodeId, NodeId]],
     ) -> tuple[list[list[int]], list[list[NodeId]]]:
         """Only pieces that hold a neighbour need to be joined."""
-        near = [{apart[topic][node] for node, topics in self._near.items() if topic in topics} for topic in order]
+        near = [
+            {apart[topic][node] for node, topics in self._near.items() if topics & self._bits[topic]} for topic in order
+        ]
         kept = [
             [(code, label) for code, label in zip(row, named, strict=True) if label in near[code]]
             for row, named in zip(rows, labels, strict=True)
@@ -159,3 +208,30 @@ class Surroundings:
 
 def pair_of(one: NodeId, other: NodeId) -> Pair:
     return (one, other) if one < other else (other, one)
+
+
+def bits_by_topic(topics: Sequence[Topic]) -> dict[Topic, int]:
+    """The bit of each of these, the first one's lowest; one that is named twice has both."""
+    bits: dict[Topic, int] = {}
+    for position, topic in enumerate(topics):
+        bits[topic] = bits.get(topic, 0) | 1 << position
+    return bits
+
+
+def bits_of(topics: frozenset[Topic], bits: Mapping[Topic, int]) -> int:
+    """Those of these topics that have a bit."""
+    return sum(map(bits.__getitem__, topics & bits.keys()))
+
+
+def _spread(value: int, places: Sequence[int]) -> int:
+    """The sum of the places whose bit is set, the first one's the lowest. By its binary digits: there are many."""
+    return sum(compress(places, f"{value:b}"[::-1].encode().translate(_DIGITS)))
+
+
+def _root(parent: dict[NodeId, NodeId], node: NodeId) -> NodeId:
+    """The root of the piece of this node, which is a piece by itself so far where it is new."""
+    above = parent.setdefault(node, node)
+    while above != node:
+        parent[node] = node = parent[above]
+        above = parent[node]
+    return node

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from random import Random
+
+import pytest
 
 from omen.maintain.choosing import choose_links
-from omen.protocol.connectivity.surroundings import Seen, Surroundings
+from omen.protocol.connectivity.surroundings import Seen, Surroundings, bits_by_topic, bits_of
 from unit.protocol.contexts import ref
 
 ME, TOPIC, OTHER = 1, 70, 71
@@ -13,7 +16,7 @@ BOTH = frozenset({TOPIC, OTHER})
 
 
 def seen(node: int, *links: int, topics: Iterable[int] = (TOPIC,), degree: int = 0, full: bool = False) -> Seen:
-    has = frozenset(topics)
+    has = sum(1 << (topic - TOPIC) for topic in topics)
     return Seen(ref(node), has, {other: (ref(other), has) for other in links}, degree or len(links), full)
 
 
@@ -73,3 +76,60 @@ def test_instead_of_a_link_in_vain_the_same_pieces_are_joined_by_another() -> No
     ((one, other),) = found.plan(found.apart(), choose_links, 10.0, frozenset({(3, 4)}))
     assert (one.id, other.id) == (2, 3)
     assert not found.plan(found.apart(), choose_links, 10.0, frozenset({(2, 3), (3, 4)}))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_apart_is_what_a_plain_search_of_each_topic_finds(seed: int) -> None:
+    random = Random(seed)
+    topics = frozenset(random.sample(range(60, 160), random.choice((1, 5, 70))))
+    bits = bits_by_topic(sorted(topics))
+    near = {node: draw(random, topics) for node in range(2, 6)}
+    said: dict[int, tuple[frozenset[int], dict[int, frozenset[int]]]] = {
+        node: (draw(random, topics), {other: draw(random, topics) for other in random.sample(range(1, 20), 4)})
+        for node in random.sample(range(2, 20), 12)
+    }
+    found = Surroundings(ME, topics, near)
+    for node, (has, links) in said.items():
+        named = {other: (ref(other), bits_of(shared, bits)) for other, shared in links.items()}
+        found.add(Seen(ref(node), bits_of(has, bits), named, len(links)))
+    pieces = {topic: plain_pieces(topic, near, said) for topic in sorted(topics)}
+    apart = {
+        topic: roots
+        for topic, roots in pieces.items()
+        if len({roots[node] for node, shared in near.items() if topic in shared}) > 1
+    }
+    assert found.apart() == apart
+
+
+def draw(random: Random, topics: frozenset[int]) -> frozenset[int]:
+    return frozenset(topic for topic in sorted(topics) if random.random() < 0.7)
+
+
+def plain_pieces(
+    topic: int,
+    near: Mapping[int, frozenset[int]],
+    said: Mapping[int, tuple[frozenset[int], Mapping[int, frozenset[int]]]],
+) -> dict[int, int]:
+    """For each node seen in the topic the lowest one it reaches, by links that no one contradicts."""
+    adjacent: dict[int, set[int]] = {node: {node} for node, shared in near.items() if topic in shared}
+    for node, (has, links) in said.items():
+        for other, shared in links.items():
+            far_has, far_links = said.get(other, (topic_alone := frozenset({topic}), {node: topic_alone}))
+            if other != ME and topic in has & shared & far_has & far_links.get(node, frozenset()):
+                adjacent.setdefault(node, {node}).add(other)
+                adjacent.setdefault(other, {other}).add(node)
+    roots = {}
+    for node in adjacent:
+        reached, new = set(), {node}
+        while new:
+            reached |= new
+            new = {other for one in new for other in adjacent[one]} - reached
+        roots[node] = min(reached)
+    return roots
+
+
+def test_the_bits_of_an_answer_are_those_of_its_topics_in_the_search() -> None:
+    found = Surroundings(ME, (3, 5, 7, 9), {2: frozenset({5, 9})})
+    asked = found.reader_of((5, 9))
+    assert [asked(bytes([bits])) for bits in range(4)] == [0, 0b0010, 0b1000, 0b1010]
+    assert found.reader_of((3, 5, 7, 9))(b"\x0b") == 0b1011
