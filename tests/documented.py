@@ -16,7 +16,7 @@ PAGES = tuple(
     str(path.relative_to(ROOT))
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 )
-PROGRAMS = ("omen", "make", "python", ".venv/bin/python", ".venv/bin/omen", "pip", "uv", "git")
+PROGRAMS = ("omen", "make", "python", ".venv/bin/python", ".venv/bin/omen", "pip", "uv", "git", "spark-submit")
 LANGUAGES = ("", "python", "toml")
 """Of fenced blocks; in those without one, what follows `$ ` is a command and all else what it prints."""
 

@@ -67,6 +67,10 @@ ELSEWHERE = {
         "tests/unit/report/test_reproduce.py",
         "takes hours, and data that is not here",
     ),
+    "spark-submit": (
+        "tests/spark/test_session.py::test_the_same_command_runs_under_spark_submit",
+        "on a smaller table",
+    ),
     "make demo": ("tests/network/test_demo.py", "its two commands are run by tests of their own"),
     "make test": ("tests", "is this"),
     "NUMBA_BOUNDSCHECK=1": ("tests", "is this, compiled anew, which takes minutes"),

@@ -61,6 +61,12 @@ def is_run_live(block: Block, path: Path) -> None:
     ast.parse("async def example():\n" + textwrap.indent(block.text, "    "))
 
 
+def is_submitted(block: Block, path: Path) -> None:
+    """By a test that has spark-submit at hand."""
+    assert Path(block.page).name in (ROOT / "tests/spark/test_session.py").read_text()
+    compile(block.text, block.page, "exec")
+
+
 def sweep_smaller(block: Block, path: Path) -> None:
     text = block.text
     for large, small in (
@@ -116,6 +122,7 @@ HOW: dict[tuple[str, int], Callable[[Block, Path], None]] = {
     ("docs/live.md", 0): is_run_live,
     ("docs/live.md", 1): is_run_live,
     ("docs/maintaining.md", 0): run_with_an_overlay,
+    ("docs/pipeline.md", 0): is_submitted,
     ("docs/security.md", 0): configure,
     ("docs/security.md", 1): configure_signing,
     ("docs/simulator.md", 0): simulate,

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -22,6 +24,7 @@ from omen.pipeline import java
 from omen.pipeline.session import configured, spark_session
 from omen.tables import read_workload, write_workload
 
+ROOT = Path(__file__).parents[2]
 SPARK_BIN = Path(pyspark.__file__).parent / "bin"
 SUBMIT = (str(SPARK_BIN / "spark-submit"), "--master", "local[1]", "--conf", "spark.ui.enabled=false")
 SUBMIT += ("--conf", "spark.sql.shuffle.partitions=2", "--driver-memory", "1g")
@@ -138,11 +141,15 @@ def test_master_and_remote_exclude_each_other() -> None:
 @pytest.mark.slow
 def test_the_same_command_runs_under_spark_submit(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
-    script.write_text("import sys\nfrom omen.cli.main import main\nsys.exit(main(sys.argv[1:]))\n")
+    shown = (ROOT / "docs" / "pipeline.md").read_text()
+    lines = re.search(r"^```python\n(.*?)^```", shown, re.MULTILINE | re.DOTALL)
+    assert lines is not None
+    script.write_text(lines[1])
     command = [*SUBMIT]
-    command += [str(script), *social(tmp_path)]
+    command += [str(script), *social(tmp_path, "--json")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout)["engine"] == "spark"
     assert read_workload(tmp_path / "w").interests.pairs() == [(1, 2), (2, 3), (3, 1)]
 
 

@@ -20,8 +20,10 @@ def add_spark_options(parser: argparse.ArgumentParser) -> None:
 
 
 def asked_engine(arguments: argparse.Namespace) -> str:
-    """The engine that was asked for. Where a cluster is named, it is Spark."""
-    names_cluster = arguments.master is not None or arguments.remote is not None
+    """The engine that was asked for. Where a cluster is named, or spark-submit runs the command, it is Spark."""
+    from omen.pipeline.session import under_spark_submit
+
+    names_cluster = arguments.master is not None or arguments.remote is not None or under_spark_submit()
     return "spark" if arguments.engine == "auto" and names_cluster else str(arguments.engine)
 
 

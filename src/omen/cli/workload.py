@@ -178,9 +178,10 @@ def _warn_of_import(result: dict[str, Any]) -> None:
     from omen.tables import NOT_TEXT
 
     if rows := result["rejected_by_reason"].get(NOT_TEXT):
-        say(f"WARNING: {rows:,} rows are {NOT_TEXT}: --encoding says how the file is encoded, as in --encoding latin-1")
+        many = "1 row is" if rows == 1 else f"{rows:,} rows are"
+        say(f"WARNING: {many} {NOT_TEXT}: --encoding says how the file is encoded, as in --encoding latin-1")
     if any(result["padded"].values()):
-        many = " and ".join(f"{number:,} {kind}" for kind, number in result["padded"].items() if number)
+        many = " and ".join(f"{number:,} of the {kind}" for kind, number in result["padded"].items() if number)
         say(f"WARNING: {many} have blanks around their names, and count as other names than those without blanks")
 
 

@@ -49,7 +49,7 @@ def engine_for_table(asked: str, path: str, encoding: str) -> Engine:
     if encoding != UTF8:
         if asked == "spark":
             raise InvalidInput(f"--engine spark reads UTF-8 alone, not {encoding}: --engine local reads it")
-        return Engine(False, f"it is {encoding} text" if asked == "auto" else None)
+        return Engine(False, f"spark reads UTF-8 alone, not {encoding}" if asked == "auto" else None)
     size = _bytes_of(path)
     return choose_engine(asked, size >= IMPORT_FROM_BYTES, _say_size(size), _say_size(IMPORT_FROM_BYTES))
 

@@ -16,7 +16,7 @@ def test_blanks_around_names_and_many_rejected_rows_are_said_aloud(
     assert run("workload import --table", tmp_path / "t.csv", "--out", tmp_path / "w") == 0
     assert capsys.readouterr().err.splitlines() == [
         f"WARNING: 33% of the rows were rejected; the table {tmp_path / 'w'}/rejected has each with its reason",
-        "WARNING: 1 nodes have blanks around their names, and count as other names than those without blanks",
+        "WARNING: 1 of the nodes have blanks around their names, and count as other names than those without blanks",
     ]
     told = run_json(capsys, "workload import --table", tmp_path / "t.csv", "--out", tmp_path / "w")
     assert told["padded"] == {"nodes": 1, "topics": 0}
@@ -39,7 +39,7 @@ def test_rows_that_are_no_utf8_point_to_the_encoding(tmp_path: Path, capsys: pyt
     (tmp_path / "t.csv").write_bytes("node,topic\nann,thé\nbob,tea\n".encode("latin-1"))
     command = ("workload import --table", tmp_path / "t.csv", "--out", tmp_path / "w")
     assert run(*command) == 0
-    assert "WARNING: 1 rows are not readable as text: --encoding" in capsys.readouterr().err
+    assert "WARNING: 1 row is not readable as text: --encoding" in capsys.readouterr().err
     assert run(*command, "--encoding", "latin-1") == 0
     assert capsys.readouterr().err == ""
     assert run(*command, "--encoding", "latin-1", "--engine", "spark") == 2
