@@ -8,6 +8,8 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,22 @@ class Browser:
             f"(() => {{ const e = document.querySelector({selector!r}); e.value = {value!r};"
             " e.dispatchEvent(new Event('input')); e.dispatchEvent(new Event('change')); })()"
         )
+
+    @contextmanager
+    def beginning_with(self, script: str) -> Iterator[None]:
+        """Pages that are opened meanwhile run this before their own scripts."""
+        added = self._ask("Page.addScriptToEvaluateOnNewDocument", source=script)
+        try:
+            yield
+        finally:
+            self._ask("Page.removeScriptToEvaluateOnNewDocument", **added)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes that scripts hold, elements and listeners that there are, when garbage is collected."""
+        self._ask("HeapProfiler.collectGarbage")
+        counts = self._ask("Memory.getDOMCounters")
+        held = self._ask("Runtime.getHeapUsage")["usedSize"]
+        return {"bytes": int(held), "elements": counts["nodes"], "listeners": counts["jsEventListeners"]}
 
     def close(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -30,6 +31,29 @@ BLUE = """
     if (data[at] === 0 && data[at + 1] === 114 && data[at + 2] === 178) { found += 1; }
   }
   return found;
+})()
+"""
+
+
+STREAM = """
+window.EventSource = class extends EventTarget {
+  constructor() { super(); window.stream = this; }
+  close() {}
+  tell(kind, told) { this.dispatchEvent(new MessageEvent(kind, { data: JSON.stringify(told), lastEventId: "1" })); }
+};
+"""
+TURNS = """
+(async () => {
+  for (let turn = 1; turn <= COUNT; turn += 1) {
+    const time = (window.now += 250), node = 1 + turn % 20, links = [1 + (turn + 3) % 20, 1 + (turn + 7) % 20];
+    const events = [[time, node, "repair_begun", links[0], "join"]];
+    stream.tell("tick", { time, nodes: { [node]: { links, out: turn % 9 } }, events });
+    if (turn % 300 === 0) {
+      await new Promise((done) => setTimeout(done, 80));
+      document.querySelectorAll("#nodes button")[turn / 300 % 20].click();
+    }
+  }
+  return document.querySelectorAll("#nodes tr").length;
 })()
 """
 
@@ -216,3 +240,23 @@ def test_a_node_is_cut_and_healed_by_buttons_for_those_with_the_token(browser: B
         assert server.asked == [cut, {**cut, "other": "n4"}, {"action": "heal", "node": "n2"}]
         assert browser.evaluate("document.scrollingElement.scrollWidth") <= width
         assert browser.errors == []
+
+
+def test_the_page_takes_no_more_memory_once_its_history_is_full(browser: Browser) -> None:
+    """Half an hour of a cluster that changes all the time, as fast as the page takes it, and then another."""
+    node = {"state": "ok", "links": [], "topics": [1], "carried": [], "out": 0, "into": 0}
+    picture = {"me": 1, "time": 0, "topics": {1: "tea"}, "nodes": {n: {**node, "name": f"n{n}"} for n in range(1, 21)}}
+    seen = []
+    with MadeUpServer(20) as server, browser.beginning_with(STREAM):
+        browser.show_as(1280, 720, "light")
+        browser.errors.clear()
+        browser.open_address(server.address + "?fed")
+        browser.evaluate(f"window.now = 0; stream.tell('picture', {json.dumps(picture)})")
+        for _ in range(2):
+            assert browser.evaluate(TURNS.replace("COUNT", "7200")) == 20
+            seen.append(browser.memory())
+    before, after = seen
+    assert after["bytes"] < 1.1 * before["bytes"]
+    assert after["elements"] < 1.1 * before["elements"]
+    assert after["listeners"] < 1.1 * before["listeners"]
+    assert browser.errors == []

@@ -145,8 +145,9 @@ def test_the_same_command_runs_under_spark_submit(tmp_path: Path) -> None:
     lines = re.search(r"^```python\n(.*?)^```", shown, re.MULTILINE | re.DOTALL)
     assert lines is not None
     script.write_text(lines[1])
-    command = [*SUBMIT]
-    command += [str(script), *social(tmp_path, "--json")]
+    words = ["workload", "import", "--table", str(tmp_path / "t.csv"), "--out", str(tmp_path / "w"), "--json"]
+    command = [*SUBMIT, str(script), *words]
+    (tmp_path / "t.csv").write_text("node,topic\n1,2\n2,3\n3,1\n")
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout)["engine"] == "spark"

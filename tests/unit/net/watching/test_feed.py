@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import tracemalloc
 from typing import Any
+
+from bench.live_page import MadeUp
 
 from omen.net.watching import feed as feeds
 from omen.net.watching.feed import FORGET_S, SILENT_S, Feed
@@ -194,3 +198,23 @@ def test_a_node_that_has_joined_is_asked_for_at_once() -> None:
     assert not feed.is_short
     feed.take(told(ANN, 3, NodeDigest(), Event(2, 1_000_000, "repair_finished", 555, 1, "join, links 1")), 1.2)
     assert feed.is_short
+
+
+def test_a_viewer_takes_no_more_memory_once_its_history_is_full(monkeypatch: Any) -> None:
+    """By a made-up cluster that changes with every turn."""
+    monkeypatch.setattr(feeds, "TICKS_AT_MOST", 200)
+    made_up, viewer = MadeUp(20), Feed(1, lambda _, told: told)
+    entries, held = made_up.begin(), []
+    tracemalloc.start()
+    try:
+        for turn in range(1, 1501):
+            for entry in entries:
+                viewer.take(entry, turn / 4)
+            viewer.turn(turn / 4)
+            entries = made_up.turn()
+            if turn in (500, 1500):
+                gc.collect()
+                held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert held[1] < 1.1 * held[0]
