@@ -100,7 +100,9 @@ VENV_COMMAND = $(PYTHON) -m venv $(VENV) || { \
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-# The build tools are locked too, so the project itself is installed without asking an index for them.
+# The lock names every package, so nothing is resolved: pip would refuse `coverage[toml]`, which pytest-cov asks for, as
+# soon as an index has a later coverage than the lock. The build tools are locked too, so the project itself is installed
+# without asking an index for them.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "OMen needs Python 3.11 or later, $(PYTHON) is not: try make PYTHON=python3.11" >&2; exit 1; }
@@ -108,7 +110,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 		rm -rf $(VENV); fi
 	@echo "setting up $(VENV) from requirements.lock"
 	@$(VENV_COMMAND)
-	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-deps --require-hashes -r requirements.lock
 	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m omen.pipeline.java --ensure >/dev/null || echo "Spark commands will not run until there is a Java" >&2
 	@touch $@
