@@ -11,6 +11,8 @@ import pytest
 from omen.net.broker import Broker
 from omen.net.names import split_address
 from omen.net.settings import Limits
+from omen.protocol import events
+from omen.protocol.messages.overlay import FailureNotice
 
 from .brokers import config, go, until
 
@@ -77,3 +79,28 @@ def test_a_node_whose_state_folder_is_gone_stops_and_releases_everything(tmp_pat
         await until(lambda: descriptors() <= before)
 
     go(test())
+
+
+def test_what_was_accepted_while_a_node_rejoins_is_held_before_it_stops() -> None:
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann, Broker(config("cid", "tea", join=(ann.address,))):
+            bob = Broker(config("bob", "tea", join=(ann.address,)))
+            await bob.start()
+            await until(lambda: bob.has_neighbours("tea"))
+            renew(bob, ann)
+            assert not bob.is_joined
+            for number in range(20):
+                await bob.publish("tea", b"%d" % number)
+            await bob.stop()
+            async with asyncio.timeout(10):
+                payloads = [(await anext(ann.messages())).payload for _ in range(20)]
+            assert payloads == [b"%d" % number for number in range(20)]
+
+    go(test())
+
+
+def renew(broker: Broker, by: Broker) -> None:
+    """Have it hear from another that its incarnation was declared failed."""
+    assert broker.core is not None and by.core is not None
+    notice = FailureNotice(by.core.ref, broker.core.ref.incarnation, final=True)
+    broker.driver.feed(events.Received(by.core.ref.id, notice))

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import assert_never
 
 from omen.errors import InvalidInput
-from omen.net import flow
 from omen.net.descriptors import make_room
 from omen.net.driver import ForApplication
 from omen.net.engine import load_engine, load_soon
@@ -57,7 +56,6 @@ class Broker(ClusterMember, FormerNames):
         self.publish_waits = Histogram(WAIT_BOUNDS_S)
         self.health = HealthWatch(self)
         self._overflows = 0
-        self._held = flow.Acknowledgements()
         self._watcher: asyncio.Task[None] | None = None
         self._loading: asyncio.TimerHandle | None = None
         self._servers: list[PageServer | Acceptor] = []
@@ -371,9 +369,9 @@ class Broker(ClusterMember, FormerNames):
         return self._key(topic) in self.subscribed_keys
 
     def is_linking(self, topic: str) -> bool:
-        """Whether this node still waits to be linked to the subscribers of a topic."""
-        key = self._key(topic)
-        return any(key in asked.added for asked in self._running().status().repairs.requests.values())
+        """Whether this node waits to be linked to the subscribers of a topic, or for a repair in it."""
+        core = self._running().core
+        return core is not None and core.is_linking(self._key(topic))
 
     def has_neighbours(self, topic: str) -> bool:
         """Whether a neighbour wants this topic too."""

@@ -15,7 +15,7 @@ from omen.errors import CannotWrite
 from omen.net.core_spec import CoreSpec, Preset
 from omen.net.driver import Driver, ForApplication
 from omen.net.errors import NameTaken, NotJoined, Stopped
-from omen.net.flow import wait_until_held
+from omen.net.flow import Acknowledgements, wait_until_held
 from omen.net.joining import POLL_S, SeedSearch, wait_until_joined
 from omen.net.name_guard import NameGuard
 from omen.net.names import next_incarnation
@@ -157,6 +157,7 @@ class ClusterMember(ABC):
             hello, self.log, self.admission, self._deliver, self._hear, self.guard, self.gathering
         )
         self.guard.begin()
+        self._held = Acknowledgements()  # a new incarnation counts from 1
         self._has_arrived = False
         self._keep_state(incarnation, left=False)
         topics = tuple(sorted(self.subscribed_keys))
@@ -260,8 +261,7 @@ class ClusterMember(ABC):
             return left
         deadline = asyncio.get_running_loop().time() + self.config.limits.leave_timeout_s
         self._is_draining = True
-        if self.is_joined:
-            left = await wait_until_held(driver, HOLDING * self.config.limits.leave_timeout_s)
+        left = await wait_until_held(driver, HOLDING * self.config.limits.leave_timeout_s)
         driver.feed(events.Depart(self.is_brief))
         while not self._has_left and asyncio.get_running_loop().time() < deadline:
             await self.wait_for_news(POLL_S)

@@ -42,7 +42,8 @@ class Dissemination:
     graft_delay: Time = 100 * MILLISECOND
     """How long an announced publication may take to come by itself before it is requested."""
     pull_retry: Time = 250 * MILLISECOND
-    """After so long without an answer a request is given up, and made to another neighbour where there is one."""
+    """After twice this time without an answer a request is given up, and made to another neighbour where there is
+    one; later where the answers of the neighbour take longer."""
     hole_patience: Time = 5 * SECOND
     """A hole that nothing fills ends so long after it was noticed, or after the last new link in its topic."""
     hole_limit: Time = 7 * SECOND
@@ -50,7 +51,7 @@ class Dissemination:
     reorder_bytes: int = 32 << 20
     """What waits behind the holes of a stream, at most; beyond it they end."""
     credits: int = 4
-    """Requests under way to one neighbour at a time."""
+    """Requests under way to one neighbour at first; up to 32 where its answers do not take longer for it."""
     batch_count: int = 256
     """Publications asked for by one request at most."""
     batch_bytes: int = 256 << 10

@@ -216,6 +216,11 @@ class ShownNode:
         """Publications of this node that some neighbour never had, and that can no longer be had."""
         return self._dissemination.not_held
 
+    def is_linking(self, topic: Topic) -> bool:
+        """Whether this node is still to be linked in a topic, or a loss in it is being repaired."""
+        reports = self._parts.loss_reports.open.values()
+        return topic in self._parts.requests.waiting_for() or any(topic in report.topics for report in reports)
+
     def unheld(self) -> int:
         """Publications of this node that not every neighbour on their tree has."""
         reports = self._parts.loss_reports.open.values()

@@ -388,4 +388,5 @@ class AntiEntropy:
         known = stream.known.get(peer)
         if known is None:
             return 0
-        return stream.held if known.passed >= max(stream.held + 1, stream.first) else known.last
+        # what it says it has cannot be more than there is
+        return stream.held if known.passed >= max(stream.held + 1, stream.first) else min(known.last, stream.last)

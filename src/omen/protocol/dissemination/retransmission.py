@@ -44,6 +44,8 @@ WANTS_AT_MOST = 64
 STREAMS_PLANNED = 64
 """Streams looked at for one message or timer: one that is told of many in vain must not stand still over it."""
 HOLES_PLANNED = 64
+CREDITS_AT_MOST = 32
+LONGEST_PATIENCE = 3 * SECOND
 UNKNOWN = 1 << 40
 """Milliseconds: the age of a stream that a node knows nothing of."""
 
@@ -63,15 +65,59 @@ class Request:
         self.ranges: list[tuple[Stream, int, int]] = []
 
 
-class Draft:
-    """A request that is being put together."""
+class Flow:
+    """How much may be under way to one neighbour, and how long its answers are waited for.
 
-    __slots__ = ("count", "graft", "request", "wants")
+    As in TCP Vegas: one request more for each answer that did not take longer than the fastest, one less where they
+    queue up. So a hole is filled as fast over a long link as over a short one, and a thin link is not filled up.
+    `is_numbered`: its answers say to which request they are, so what it announces otherwise ends none. Requests that
+    were given up are remembered for a while: an answer that comes late tells how long the link is. `answered`: the
+    latest request that was answered.
+    """
+
+    __slots__ = ("_fastest", "_given_up", "_settings", "answered", "credits", "is_numbered", "patience")
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._fastest = FAR
+        self._given_up: dict[int, Time] = {}
+        self.answered = 0
+        self.credits = settings.credits
+        self.is_numbered = False
+        self.patience = 2 * settings.pull_retry
+
+    def note_answer(self, took: Time) -> None:
+        self._fastest = min(self._fastest, took)
+        if took <= self._fastest + self._fastest // 4:
+            self.credits = min(self.credits + 1, max(CREDITS_AT_MOST, self._settings.credits))
+        elif took > 2 * self._fastest:
+            self.credits = max(self.credits - 1, self._settings.credits)
+        least = 2 * self._settings.pull_retry
+        self.patience = max(least, min(2 * took, LONGEST_PATIENCE))
+
+    def note_late(self, number: int, now: Time) -> None:
+        asked_at = self._given_up.pop(number, None)
+        if asked_at is not None:
+            self.note_answer(now - asked_at)
+
+    def give_up(self, request: Request) -> None:
+        self._given_up[request.number] = request.asked_at
+        if len(self._given_up) > CREDITS_AT_MOST:
+            del self._given_up[next(iter(self._given_up))]
+
+    def note_overdue(self) -> None:
+        self.credits = max(self.credits // 2, self._settings.credits)
+
+
+class Draft:
+    """A request that is being put together. `fill`: how full its answer will be, in publications of no size."""
+
+    __slots__ = ("count", "fill", "graft", "request", "wants")
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.wants: list[Want] = []
-        self.count = 0
+        self.count = self.fill = 0
         self.graft = False
 
 
@@ -93,6 +139,7 @@ class Retransmission:
         self._requests: dict[NodeId, list[Request]] = {}
         self._came_at: dict[NodeId, Time] = {}
         self._shunned: dict[NodeId, Time] = {}
+        self._flows: dict[NodeId, Flow] = {}
         self._drafts: dict[NodeId, Draft] = {}
 
     def note_known(self, stream: Stream, upto: int, now: Time, new_link: bool) -> None:
@@ -141,6 +188,7 @@ class Retransmission:
             self._is_urgent = True
         self._came_at.pop(peer, None)
         self._shunned.pop(peer, None)
+        self._flows.pop(peer, None)
 
     # Requests
 
@@ -154,25 +202,47 @@ class Retransmission:
         for requests in self._requests.values():
             for request in [request for request in requests if self._is_overdue(request, now)]:
                 requests.remove(request)
+                flow = self._flow(request.peer)
+                flow.give_up(request)
+                flow.note_overdue()
                 self._shunned[request.peer] = now + self._settings.pull_retry
         self._is_urgent = True
         self.send_requests(now)
         self._arm()
 
     def _is_overdue(self, request: Request, now: Time) -> bool:
-        return now - max(request.asked_at, self._came_at.get(request.peer, NEVER)) >= 2 * self._settings.pull_retry
+        flow, last = self._flow(request.peer), request.asked_at
+        if request.number > flow.answered:  # what comes may be the answer to this one
+            last = max(last, self._came_at.get(request.peer, NEVER))
+        return now - last >= flow.patience
+
+    def _flow(self, peer: NodeId) -> Flow:
+        flow = self._flows.get(peer)
+        if flow is None:
+            flow = self._flows[peer] = Flow(self._settings)
+        return flow
 
     def on_answer(self, sender: NodeId, answers: int, streams: set[Stream], now: Time) -> None:
         """A neighbour has sent what it sends for one request. Version 0.1 does not say for which: for the oldest."""
-        requests = self._requests.get(sender)
-        if not requests:
+        flow, requests = self._flows.get(sender), self._requests.get(sender)
+        if flow is None:  # it was never asked
             return
-        for request in requests:
+        flow.is_numbered |= answers != 0
+        if not answers and flow.is_numbered:
+            return
+        for request in requests or ():
             if request.number == answers or (not answers and any(stream in streams for stream, _, _ in request.ranges)):
                 break
         else:
+            flow.note_late(answers, now)
             return
+        assert requests is not None
         requests.remove(request)
+        if answers:
+            flow.answered = max(flow.answered, answers)
+            flow.note_answer(now - request.asked_at)
+        else:
+            flow.give_up(request)
         if self._came_at.get(sender, NEVER) < request.asked_at:
             self._shunned[sender] = now + self._settings.pull_retry
         self._is_urgent = True
@@ -280,7 +350,7 @@ class Retransmission:
     def _has_credit(self, peer: NodeId, now: Time) -> bool:
         if self._shunned.get(peer, NEVER) > now:
             return False
-        return peer in self._drafts or len(self._requests.get(peer, ())) < self._settings.credits
+        return peer in self._drafts or len(self._requests.get(peer, ())) < self._flow(peer).credits
 
     def _add(
         self, stream: Stream, peer: NodeId, first: int, last: int, now: Time, graft: bool = False, older: bool = False
@@ -292,12 +362,14 @@ class Retransmission:
             draft = self._drafts[peer] = Draft(Request(peer, self._number, now, older))
         draft.wants.append((carried.topic, stream.publisher, stream.incarnation, first, last))
         draft.request.ranges.append((stream, first, last))
-        draft.count += max(1, last - first + 1)
+        count, most = max(1, last - first + 1), self._settings.batch_count
+        draft.count += count
+        draft.fill += count * most // self._batch(stream)
         stream.requested_to = max(stream.requested_to, last)
         if graft:
             draft.graft = True
             carried.make_eager(peer)
-        if draft.count >= self._settings.batch_count or len(draft.wants) >= WANTS_AT_MOST:
+        if draft.fill >= most or len(draft.wants) >= WANTS_AT_MOST:
             self._send(peer, carried.peers[peer])
 
     def _send(self, peer: NodeId, ref: Ref | None = None) -> None:
@@ -370,7 +442,11 @@ class Retransmission:
     def _end_what_is_over(self, stream: Stream, now: Time) -> None:
         settings, carried = self._settings, stream.carried
         if not stream.is_determined:
-            if stream.recent and carried.peers and now - stream.marked_time >= settings.hole_patience:
+            if not carried.peers:
+                is_over = self._is_alone_for_good(stream, stream.marked_time, now)
+            else:
+                is_over = now - stream.marked_time >= settings.hole_patience
+            if stream.recent and is_over:
                 self._windows.end_holes(stream)
             return
         while stream.holes:
@@ -388,8 +464,7 @@ class Retransmission:
         if not self._has_deadline:
             return False
         if not carried.peers:
-            is_waiting = carried.topic in self._windows.waiting
-            return not is_waiting and now - max(hole.since, carried.lost_at) >= settings.hole_limit + ALONE
+            return self._is_alone_for_good(stream, hole.since, now)
         since = max(hole.since, carried.company_since)
         if now - since >= settings.hole_limit:
             return True
@@ -399,6 +474,13 @@ class Retransmission:
         return waited >= settings.hole_patience or (
             waited >= ENDED_ELSEWHERE and now - carried.lost_at >= LINK_LOST and self._has_ended_around(stream, hole)
         )
+
+    def _is_alone_for_good(self, stream: Stream, since: Time, now: Time) -> bool:
+        """Whether a repair would have brought another neighbour by now."""
+        carried = stream.carried
+        if carried.topic in self._windows.waiting:
+            return False
+        return now - max(since, carried.lost_at) >= self._settings.hole_limit + ALONE
 
     def _has_ended_around(self, stream: Stream, hole: Hole) -> bool:
         """Whether all neighbours have answered, one has given it up, and none keeps or still fetches any of it.

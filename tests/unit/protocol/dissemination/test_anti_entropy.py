@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omen.protocol.events import MILLISECOND, SECOND, Held, NodeId
+from omen.protocol.messages.publications import Announce, StreamMark
 from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
 
 
@@ -244,3 +245,18 @@ def test_what_no_neighbour_could_have_had_is_not_counted_as_not_held() -> None:
     assert last.passed > 0
     assert nodes.parts[1].not_held == 0
     assert nodes.parts[1].unheld(frozenset()) == 0
+
+
+def test_a_neighbour_cannot_hold_more_than_was_published() -> None:
+    """One that says so is wrong: what is published next is not held before it was sent."""
+    nodes = Neighbourhood([(1, 2), (1, 3)])
+    for _ in range(10):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.run(1000)
+    for peer in (2, 3):
+        mark = StreamMark(1, 1, 1, 1, 1 << 62, 10, 0, 1 << 62)
+        nodes.parts[1].on_control(peer, Announce(((TOPIC, (mark,)),)), nodes.now)
+    assert nodes.held[1][-1].sequence == 10
+    nodes.publish(1)
+    assert nodes.parts[1].unheld(frozenset()) == 1

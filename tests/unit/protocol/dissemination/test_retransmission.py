@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from omen.protocol.events import MILLISECOND
-from omen.protocol.messages.publications import Publication
+from omen.protocol.messages.publications import Announce, Publication
 from unit.protocol.dissemination.neighbourhood import Neighbourhood
 
 TEN = list(range(1, 11))
@@ -93,3 +93,52 @@ def test_a_node_whose_last_neighbour_crashed_waits_for_its_repair(age_ms: int, r
     nodes.link(1, 3)
     nodes.run(20_000)
     assert nodes.sequences(3, 1) == list(range(1, 21))
+
+
+@pytest.mark.parametrize(("rate", "one_way_ms", "size"), [(1000, 600, 100), (250, 150, 20_000)])
+def test_a_cut_of_five_seconds_is_filled_over_a_long_link(rate: int, one_way_ms: int, size: int) -> None:
+    """With as many requests under way as a short link needs, the neighbour would still keep what is told as a gap."""
+    nodes = Neighbourhood([(1, 2)], graft_delay=1000 * MILLISECOND, pull_retry=500 * MILLISECOND)
+    nodes.latency = lambda one, other: one_way_ms * MILLISECOND
+    payload = bytes(size)
+
+    def publish_for(seconds: int) -> None:
+        for _ in range(50 * seconds):
+            for _ in range(rate // 50):
+                nodes.publish(1, payload)
+            nodes.run(20)
+
+    publish_for(2)
+    nodes.drops = lambda one, other, message: True
+    nodes.broken(1, 2)
+    nodes.broken(2, 1)
+    publish_for(5)
+    nodes.drops = lambda one, other, message: False
+    nodes.ready(1, 2)
+    nodes.ready(2, 1)
+    publish_for(4)
+    nodes.run(10_000)
+    assert nodes.sequences(2, 1) == list(range(1, 11 * rate + 1))
+
+
+def test_a_node_left_alone_before_it_knew_where_a_stream_begins_does_not_wait_for_ever() -> None:
+    nodes = Neighbourhood([(1, 2)])
+    for _ in range(50):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.waiting.add(3)
+    nodes.add(3)
+    nodes.drops = lambda _, to, message: to == 3 and type(message) is Announce
+    nodes.link(2, 3)
+    nodes.waiting.discard(3)
+    nodes.refresh()
+    nodes.run(20)
+    for _ in range(3):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(30)
+    assert nodes.sequences(3, 1) == []
+    nodes.crash(2)
+    nodes.refresh()
+    nodes.run(10_000)
+    assert nodes.sequences(3, 1)[-3:] == [51, 52, 53]
