@@ -287,7 +287,7 @@ class Verdict:
 
     @property
     def is_kept(self) -> bool:
-        return not (self.lost or self.silent or self.disordered or self.stalled or self.oversize)
+        return not (self.lost or self.silent or self.disordered or self.stalled or self.oversize or self.swollen)
 
 
 def run_case(

@@ -20,6 +20,7 @@ PREFIX = 4
 READ_BYTES = 1 << 16  # at a time: what asyncio would take, four times that, is mapped and unmapped for each read
 OTHER = 0  # the first byte of a frame with one of the overlay's own messages
 MESSAGES_PER_TURN = 50
+WRITTEN_AT_ONCE = 1 << 18
 LAST = bytes(PREFIX)  # a frame without content: the sender writes nothing more on this connection
 
 
@@ -272,19 +273,21 @@ class Connection(asyncio.Protocol):
         return has_recovered
 
     def flush(self, now: float) -> None:
-        """Write what was gathered, in one piece."""
+        """Write what was gathered, in one piece; where that is much, in parts, lest all of it be there twice."""
         transport = self.transport
         if self.is_write_paused or self.is_closed or transport is None or transport.is_closing():
             return
         pieces = self._urgent + self._bulk if self._urgent else self._bulk
         if not pieces:
             return
-        data = b"".join(pieces)
-        self._urgent.clear()
-        self._bulk.clear()
+        size = self.urgent_bytes + self.bulk_bytes
+        self._urgent, self._bulk = [], []
         self.urgent_bytes = self.bulk_bytes = 0
         self.last_used = now
-        transport.write(data)
+        if size <= WRITTEN_AT_ONCE:
+            transport.write(b"".join(pieces))
+        else:
+            _write_in_parts(transport, pieces)
 
     def pause_writing(self) -> None:
         self.is_write_paused = True
@@ -357,3 +360,16 @@ class Connection(asyncio.Protocol):
         self._urgent.clear()
         self._bulk.clear()
         self._owner.on_closed(self, error)
+
+
+def _write_in_parts(transport: asyncio.WriteTransport, pieces: list[bytes]) -> None:
+    part: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        part.append(piece)
+        size += len(piece)
+        if size >= WRITTEN_AT_ONCE:
+            transport.write(b"".join(part))
+            part, size = [], 0
+    if part:
+        transport.write(b"".join(part))

@@ -12,7 +12,7 @@ from omen.net.security.handshake import Handshake
 from omen.net.security.hello import REFUSAL, Hello, Reason, Refused
 from omen.net.security.rate_limits import Rates
 from omen.net.settings import Limits
-from omen.net.transport.connection import LAST, Connection
+from omen.net.transport.connection import LAST, WRITTEN_AT_ONCE, Connection
 from omen.protocol.membership.ring import place_of
 
 PUBLICATION, OVERLAY = b"\x01publication", b"\x00overlay"
@@ -133,6 +133,20 @@ def test_urgent_frames_go_out_first_and_all_of_a_tick_in_one_write() -> None:
         connection.flush(0.0)
         connection.flush(0.0)
         assert transport.written == [framed(OVERLAY, PUBLICATION)]
+
+    connected(test)
+
+
+def test_much_of_a_tick_is_written_in_parts_lest_all_of_it_be_there_twice() -> None:
+    def test(connection: Connection, transport: FakeTransport, owner: Owner) -> None:
+        bodies = [bytes([number]) * 100_000 for number in range(50)]
+        for body in bodies:
+            assert queue(connection, body)
+        connection.flush(0.0)
+        assert b"".join(transport.written) == framed(*bodies)
+        assert max(len(part) for part in transport.written) < WRITTEN_AT_ONCE + 100_004
+        connection.flush(0.0)
+        assert len(b"".join(transport.written)) == 50 * 100_004
 
     connected(test)
 
