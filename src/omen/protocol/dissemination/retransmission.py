@@ -375,6 +375,7 @@ class Retransmission:
     def _send(self, peer: NodeId, ref: Ref | None = None) -> None:
         draft = self._drafts.pop(peer)
         request = draft.request
+        self._flow(peer)  # it was asked: its answer counts
         self._requests.setdefault(peer, []).append(request)
         ref = ref or request.ranges[-1][0].carried.peers[peer]
         self._out.send(ref, RetransmissionRequest(tuple(draft.wants), draft.graft, request.number))

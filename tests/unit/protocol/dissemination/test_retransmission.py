@@ -8,7 +8,7 @@ import pytest
 
 from omen.protocol.events import MILLISECOND
 from omen.protocol.messages.publications import Announce, Publication
-from unit.protocol.dissemination.neighbourhood import Neighbourhood
+from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
 
 TEN = list(range(1, 11))
 
@@ -142,3 +142,20 @@ def test_a_node_left_alone_before_it_knew_where_a_stream_begins_does_not_wait_fo
     nodes.refresh()
     nodes.run(10_000)
     assert nodes.sequences(3, 1)[-3:] == [51, 52, 53]
+
+
+def test_the_answer_to_the_first_question_counts() -> None:
+    """Else a neighbour that has answered is taken for silent, and asked for nothing until it is forgiven."""
+    nodes = Neighbourhood([(1, 2)], graft_delay=1000 * MILLISECOND, pull_retry=500 * MILLISECOND)
+    for _ in range(100):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.waiting.add(3)
+    nodes.add(3)
+    nodes.drops = lambda _, to, message: to == 3 and type(message) is Announce and not message.answers
+    nodes.link(2, 3)
+    nodes.waiting.discard(3)
+    nodes.refresh()
+    nodes.publish(1)
+    nodes.run(1300)
+    assert [kept.sequence for kept in nodes.parts[3].kept(TOPIC)] == list(range(1, 102))
