@@ -75,6 +75,7 @@ class ClusterMember(ABC):
         self._seeking: asyncio.Task[None] | None = None
         self._returning: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
+        self._held = Acknowledgements()
         self._is_direct = False
         self._has_arrived = False
         self._is_draining = False

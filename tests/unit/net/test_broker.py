@@ -8,6 +8,7 @@ import logging
 import pytest
 
 from omen.net.broker import Broker
+from omen.net.errors import Stopped
 from omen.net.observe.logs import LOGGER
 from omen.net.settings import Limits, NodeConfig
 from omen.protocol import events
@@ -48,3 +49,11 @@ def test_a_gap_is_told_with_names_where_the_topic_is_subscribed_to(caplog: pytes
         "last": 9,
         "reason": "window",
     }
+
+
+def test_nothing_is_held_of_a_broker_that_was_not_started() -> None:
+    ann = Broker(NodeConfig(name="ann"))
+    assert ann.held("tea") == 0
+    assert not ann.lacks("tea", 1)
+    with pytest.raises(Stopped):
+        asyncio.run(ann.wait_held("tea", 1))
