@@ -346,12 +346,18 @@ class Broker(ClusterMember, FormerNames):
         return await wait_until_held(self._running(), timeout_s)
 
     async def wait_held(self, topic: str, sequence: int, timeout: float | None = None) -> bool:
-        """Wait until the neighbours on this topic have all up to `sequence`; whether they have it within `timeout`."""
+        """Wait until the neighbours on this topic have all up to `sequence`; whether they have it within `timeout`.
+
+        False also where this node has to begin anew meanwhile: its next incarnation counts from 1.
+        """
+        acknowledgements = self._held
         try:
             async with asyncio.timeout(timeout):
                 while self.held(topic) < sequence:
                     self._running()
                     await self.wait_for_news(POLL_S)
+                    if self._held is not acknowledgements:
+                        return False
         except TimeoutError:
             return False
         return not self.lacks(topic, sequence)
