@@ -446,7 +446,9 @@ class Retransmission:
             if not carried.peers:
                 is_over = self._is_alone_for_good(stream, stream.marked_time, now)
             else:
-                is_over = now - stream.marked_time >= settings.hole_patience
+                since = max(stream.marked_time, carried.company_since)
+                waited = now - max(since, carried.linked_last)
+                is_over = waited >= settings.hole_patience or now - since >= settings.hole_limit
             if stream.recent and is_over:
                 self._windows.end_holes(stream)
             return

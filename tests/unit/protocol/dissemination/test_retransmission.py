@@ -159,3 +159,35 @@ def test_the_answer_to_the_first_question_counts() -> None:
     nodes.publish(1)
     nodes.run(1300)
     assert [kept.sequence for kept in nodes.parts[3].kept(TOPIC)] == list(range(1, 102))
+
+
+@pytest.mark.parametrize(("crashes", "linked_after_ms"), [(True, 6000), (True, 8500), (False, 4900)])
+def test_a_new_neighbour_is_heard_before_a_stream_ends_its_wait(crashes: bool, linked_after_ms: int) -> None:
+    """A newcomer does not know where a stream begins: the new neighbour does, and keeps it."""
+    nodes = Neighbourhood([(1, 2), (1, 4)])
+    nodes.latency = lambda one, other: (300 if 4 in (one, other) else 1) * MILLISECOND
+    for _ in range(50):
+        nodes.publish(1)
+        nodes.run(10)
+    nodes.run(1000)
+    nodes.waiting.add(3)
+    nodes.add(3)
+    nodes.drops = lambda sender, to, message: (sender, to) == (2, 3) and type(message) is Announce
+    nodes.link(2, 3)
+    nodes.waiting.discard(3)
+    nodes.refresh()
+    nodes.run(20)
+    for _ in range(3):
+        nodes.publish(1)
+        nodes.run(5)
+    nodes.run(20)
+    if crashes:
+        nodes.crash(2)
+        nodes.refresh()
+    nodes.run(linked_after_ms)
+    assert nodes.sequences(3, 1) == []
+    nodes.link(3, 4)
+    nodes.run(3000)
+    found = nodes.sequences(3, 1)
+    assert min(found) > 0
+    assert found[-3:] == [51, 52, 53]
