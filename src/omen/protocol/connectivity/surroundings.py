@@ -167,8 +167,8 @@ class Surroundings:
         """
         found = []
         for topic, roots in apart.items():
-            if not all(self._takes(topic, node) for node in pair) or roots[pair[0]] == roots[pair[1]]:
-                continue
+            if not all(node in roots and self._takes(topic, node) for node in pair) or roots[pair[0]] == roots[pair[1]]:
+                continue  # an end that is linked to no one in a topic is in none of its pieces
             takers = [node for node in roots if self._takes(topic, node)]
             one, other = ([node for node in takers if roots[node] == roots[end]] for end in pair)
             pairs = {pair_of(*ends) for ends in product(one, other)} - in_vain

@@ -78,6 +78,18 @@ def test_instead_of_a_link_in_vain_the_same_pieces_are_joined_by_another() -> No
     assert not found.plan(found.apart(), choose_links, 10.0, frozenset({(2, 3), (3, 4)}))
 
 
+def test_instead_of_a_link_in_vain_nothing_is_sought_in_a_topic_in_which_an_end_has_no_link() -> None:
+    """Node 4, met by the first topic, has lost all its links of the other."""
+    found = Surroundings(ME, BOTH, {2: BOTH, 3: BOTH})
+    found.add(seen(2, topics=BOTH, degree=5))
+    found.add(Seen(ref(3), 0b11, {4: (ref(4), 0b01)}, 9))
+    found.add(Seen(ref(4), 0b11, {3: (ref(3), 0b01)}, 1))
+    apart = found.apart()
+    assert apart == {TOPIC: {2: 2, 3: 3, 4: 3}, OTHER: {2: 2, 3: 3}}
+    pairs = [(one.id, other.id) for one, other in found.plan(apart, choose_links, 10.0, frozenset({(2, 4)}))]
+    assert pairs == [(2, 3)]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_apart_is_what_a_plain_search_of_each_topic_finds(seed: int) -> None:
     random = Random(seed)
