@@ -124,6 +124,12 @@ def test_a_newcomer_leaves_the_lead_in_a_loss_that_it_never_heard_of(seed: int) 
     assert outcome.repairs[0].coordinator == "n1"
 
 
+def test_a_node_that_begins_anew_with_the_same_links_is_linked_twice_again() -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / "begins-anew-with-the-same-links.toml"), 412)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
 def test_a_planned_link_whose_end_was_lost_is_left_out_of_the_check() -> None:
     """World 7000852."""
     outcome = run_scenario(read_scenario(SCENARIOS / "planned-link-whose-end-was-lost.toml"), 7000852)

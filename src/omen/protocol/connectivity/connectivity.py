@@ -252,7 +252,7 @@ class Connectivity:
         if message.same:
             if kept is None or kept.topics != topics:
                 return
-            message = kept.reply
+            message = msgspec.structs.replace(kept.reply, me=message.me)  # it may have begun anew, with the same links
         elif any(int.from_bytes(bits, "little") >> len(topics) for bits in _bits_of(message)):
             return
         else:
