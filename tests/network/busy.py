@@ -66,12 +66,16 @@ class Stream:
 
 @dataclass
 class Report:
-    """`me`: node and incarnation; `published`: on each topic; `edge_s`: after how long it was at the live edge."""
+    """`me`: node and incarnation; `published`: on each topic; `ended`: when the last on each topic was.
+
+    `edge_s`: after how long it was at the live edge.
+    """
 
     name: str
     me: str = ""
     began: float = 0.0
     published: dict[str, int] = field(default_factory=dict)
+    ended: dict[str, float] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
     edge_s: float = -1.0
     late_ms: list[float] = field(default_factory=list)
@@ -129,12 +133,15 @@ class Member:
             await asyncio.sleep(0.5)
 
     def _weigh(self) -> None:
-        """Windows within their limit; memory within that of the idle node, the windows, the inbox and the queues."""
+        """Windows within their limit; memory within that of the idle node, the windows, the inbox and the queues.
+
+        Of a link a queue waits, and as much may be in the buffer of its transport, on its way out.
+        """
         report, config, status = self.report, self.broker.config, self.broker.status()
         report.window_bytes = max(report.window_bytes, status.dissemination.bytes)
         report.window_limit = config.protocol.dissemination.total_window_bytes
         report.memory = memory_peak()
-        queues = config.limits.queue_bytes * max(1, len(status.neighbours()))
+        queues = 2 * config.limits.queue_bytes * max(1, len(status.neighbours()))
         limit = self._idle + report.window_limit + config.limits.inbox_bytes + queues
         report.memory_limit = max(report.memory_limit, limit)
 
@@ -183,6 +190,7 @@ class Member:
                 self.report.waited_s = max(self.report.waited_s, time.monotonic() - before)
                 done += 1
                 published[topic] = published.get(topic, 0) + 1
+                self.report.ended[topic] = time.time()
             await asyncio.sleep(0.001)
 
 

@@ -118,7 +118,10 @@ class Chaos:
         verdict.late_p99_ms = round(sorted(late)[int(len(late) * 0.99)], 1) if late else 0.0
 
     def missing(self, reports: dict[str, dict[str, Any]]) -> int:
-        """The tail that has not come, and the beginning where the subscriber was there before the publisher."""
+        """The tail that has not come, and the beginning where the subscriber was there before the publisher.
+
+        A subscriber that joined after the last publication of a stream, and was given none of it, lacks nothing.
+        """
         count = 0
         self.lacking = []
         for source in reports.values():
@@ -127,6 +130,8 @@ class Chaos:
                     if topic not in self.topics[name]:
                         continue
                     runs = runs_of(source["me"], topic, report["streams"])
+                    if not runs[0].first and report["began"] > source["ended"][topic]:
+                        continue
                     lacks = published - runs[-1].last
                     lacks += sum(max(0, later.first - run.last - 1) for run, later in pairwise(runs))
                     if report["began"] < source["began"] and runs[0].first:

@@ -43,6 +43,23 @@ def test_a_burst_over_six_nodes_is_delivered(payload: int, count: int) -> None:
     assert verdict.delivered + verdict.told == 6 * count, verdict
 
 
+def test_a_tight_loop_of_large_publications_does_not_fill_queues_beyond_their_limit() -> None:
+    """The event loop has its turns: what a peer does not take is seen before far more is queued for it."""
+
+    async def test() -> None:
+        async with asyncio.timeout(60), Broker(config("ann")) as ann, Broker(config("bob", (ann.address,))):
+            while not ann.has_neighbours("tea"):
+                await asyncio.sleep(0.01)
+            most = 0
+            for _ in range(60):
+                await ann.publish("tea", bytes(1 << 20))
+                connections = [peer.connection for peer in ann.driver.peers.table.values()]
+                most = max(most, *(each.bulk_bytes for each in connections if each is not None))
+            assert most <= Limits().queue_bytes
+
+    asyncio.run(test())
+
+
 def config(name: str, join: tuple[str, ...] = (), **limits: float) -> NodeConfig:
     return NodeConfig(name=name, topics=("tea",), join=join, protocol=FAST, limits=replace(Limits(), **limits))
 

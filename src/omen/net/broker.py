@@ -37,7 +37,9 @@ from omen.protocol.messages.publications import Fields
 __all__ = ["Broker", "NameTaken", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 
 WAIT_BOUNDS_S = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-UNFLUSHED = 64  # publications after which the loop gets a turn, so that a tight loop of them cannot starve it
+UNFLUSHED, UNFLUSHED_BYTES = 64, 1 << 16
+"""After so many publications, or parts of so many bytes, the loop gets a turn: a tight loop of them cannot starve it,
+nor fill queues before it is seen that they do not empty."""
 
 
 class Broker(ClusterMember, FormerNames):
@@ -315,7 +317,7 @@ class Broker(ClusterMember, FormerNames):
         if driver.core is not None and driver.core.room(key, driver.now()) < len(content):
             await wait_for_room(driver, key, len(content), self.config.limits.publish_patience_s)
         self.publish_waits.observe(time.monotonic() - begun)
-        self._since_yield += 1
+        self._since_yield += 1 + len(content) // UNFLUSHED_BYTES
         if self._since_yield >= UNFLUSHED:
             self._since_yield = 0
             await asyncio.sleep(0)
