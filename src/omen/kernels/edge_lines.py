@@ -10,15 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
+from omen.kernels.edge_lines_small import DIGITS, LOOP, ODD, PLAIN
 
 Bytes = npt.NDArray[np.uint8]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
-PLAIN, LOOP, ODD = 0, 1, 2
-
 _TAB, _BLANK, _PLUS, _COMMA, _MINUS, _ZERO, _NINE, _LAST = 9, 32, 43, 44, 45, 48, 57, 126
-_DIGITS = 18  # as many as always fit into 64 bits
 _READ_ONLY_BYTES = "Array(uint8, 1, 'C', readonly=True)"
 _READ_ONLY_OFFSETS = "Array(int32, 1, 'C', readonly=True)"
 
@@ -38,7 +36,7 @@ def read_number(text: Bytes, place: int, end: int) -> tuple[np.int64, int]:
     if minus or (place < end and text[place] == _PLUS):
         place += 1
     first, number = place, np.int64(0)
-    while place < end and _ZERO <= text[place] <= _NINE and place - first < _DIGITS:
+    while place < end and _ZERO <= text[place] <= _NINE and place - first < DIGITS:
         number = number * 10 + np.int64(text[place] - _ZERO)
         place += 1
     if place == first or (place < end and _ZERO <= text[place] <= _NINE):

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from omen.kernels.edge_lines import LOOP, ODD, PLAIN, copy_words
+from omen.kernels.edge_lines import copy_words
+from omen.kernels.edge_lines_small import LOOP, ODD, PLAIN
 from omen.pipeline.line_readers import LineReader
 from omen.pipeline.lines import bare, is_comment
 from omen.workloads.edge_lists import SELF_LOOP, header_among, read_edge_line, read_plain, whole_number

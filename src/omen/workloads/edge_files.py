@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.errors import InvalidInput, InvalidTable
-from omen.kernels.edge_lines import LOOP, ODD, PLAIN
+from omen.kernels.edge_lines_small import LOOP, ODD, PLAIN
 from omen.tables.raw import REPLACED, RejectedRow, read_bytes
 from omen.workloads.edge_lists import SELF_LOOP, header_among, read_edge_line, read_plain, whole_number
 
@@ -21,6 +21,8 @@ LabelKind = Literal["auto", "integer", "text"]
 NOT_A_WHOLE_NUMBER = "not a whole number of 64 bits"
 LONGEST_REJECT = 1000
 """Characters kept of a rejected row."""
+SMALL_BYTES = 8_000_000
+"""Text up to here is read without a compiled kernel, which takes 0.7 s to load."""
 
 _LINE_END = 10
 
@@ -54,11 +56,17 @@ class _Lines:
         return self.text[self.offsets[place] : self.offsets[place + 1]].tobytes()
 
 
-def read_edges(path: str, labels: LabelKind = "auto", either_way: bool = False, target_first: bool = False) -> Edges:
+def read_edges(
+    path: str,
+    labels: LabelKind = "auto",
+    either_way: bool = False,
+    target_first: bool = False,
+    small_bytes: int = SMALL_BYTES,
+) -> Edges:
     """The edges of a text file, gzipped or not. `either_way`: (a, b) and (b, a) are one; `target_first`: b follows."""
     lines = _lines_of(read_bytes(Path(path)))
     header = _find_header(lines)
-    left, right, spans, kinds = read_plain(lines.text, lines.offsets)
+    left, right, spans, kinds = read_plain(lines.text, lines.offsets, lines.text.size <= small_bytes)
     odd = {int(place): read_edge_line(lines[int(place)], header) for place in np.flatnonzero(kinds == ODD)}
     reasons = {place: found[2] for place, found in odd.items() if found and found[2] is not None}
     reasons |= dict.fromkeys(np.flatnonzero(kinds == LOOP).tolist(), SELF_LOOP)

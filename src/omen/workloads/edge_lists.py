@@ -1,7 +1,8 @@
 """Lines of edge lists: a pair of labels from each, or why there is none. Loads nothing of Spark.
 
 Nearly every line of a large file begins with two numbers; a kernel reads these, a batch at a time. The others go to
-`read_edge_line`, one by one; the kernel leaves to it whatever it is not sure of, so both agree.
+`read_edge_line`, one by one; the kernel leaves to it whatever it is not sure of, so both agree. Small files are read by
+the kernel's twin, as loading the kernel takes longer than they do.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from omen.kernels.edge_lines import read_pairs
 from omen.tables.raw import NOT_TEXT
 
 TOO_FEW_COLUMNS = "fewer than two columns"
@@ -46,11 +46,17 @@ def header_among(first: Sequence[str]) -> str | None:
     return first[0] if named or numbers[-1] else None
 
 
-def read_plain(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32]) -> tuple[npt.NDArray[Any], ...]:
+def read_plain(
+    text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32], is_small: bool = False
+) -> tuple[npt.NDArray[Any], ...]:
     """left, right, spans and kinds as the kernel `read_pairs` has them, of lines that stand one after the other."""
     count = offsets.size - 1
     left, right = np.empty((2, count), np.int64)
     spans, kinds = np.empty((count, 4), np.int32), np.empty(count, np.uint8)
+    if is_small:
+        from omen.kernels.edge_lines_small import read_pairs
+    else:
+        from omen.kernels.edge_lines import read_pairs
     text.flags.writeable = offsets.flags.writeable = False  # as the kernel takes them
     read_pairs(text, offsets, left, right, spans, kinds)
     return left, right, spans, kinds
