@@ -151,6 +151,11 @@ def test_a_cluster_is_brought_up_killed_brought_back_and_ended(
         assert main(["status"]) == 0
         table = capsys.readouterr().out
         assert re.search(r"^n5 +ok ", table, re.MULTILINE)
+        pages = [
+            state["http"] for state in read_states(tmp_path / "omen-cluster" / "nodes") if state["name"] in "n1 n2"
+        ]
+        assert main(["status", "--at", pages[0], "--at", pages[1]]) == 0
+        assert re.findall(r"^(n\d) +ok ", capsys.readouterr().out, re.MULTILINE) == ["n1", "n2"]
         assert main(["cluster", "up", "--nodes", "6"]) == 2
         assert "a cluster of 6 nodes runs from there" in capsys.readouterr().err
         assert main(["cluster", "kill", "n3"]) == 0

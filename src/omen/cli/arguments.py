@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 def at_least(minimum: int) -> Callable[[str], int]:
@@ -19,6 +19,16 @@ def at_least(minimum: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def offer_names(action: argparse.Action, names: Iterable[str]) -> None:
+    """What shells complete where the names are checked by the command itself, and not listed in its usage."""
+    vars(action)["offered_names"] = list(names)
+
+
+def offered_names(action: argparse.Action) -> list[str]:
+    found: list[str] = vars(action).get("offered_names", [])
+    return found
 
 
 def add_workload(parser: argparse.ArgumentParser) -> None:

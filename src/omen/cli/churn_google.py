@@ -8,7 +8,7 @@ from typing import Any
 
 from omen.cli.arguments import add_json, add_workload, at_least
 from omen.cli.output import print_facts, print_json
-from omen.cli.spark_options import add_spark_options, spark_options
+from omen.cli.spark_options import add_spark_options, require_cluster, spark_options
 
 EPILOG = """\
 example:
@@ -46,11 +46,13 @@ def make_google(arguments: argparse.Namespace) -> int:
     if arguments.out.endswith((".csv", ".csv.gz")):
         raise CannotWrite(f"--out {arguments.out}: the trace is a folder of Parquet parts: name it without .csv")
     require_spark()
-    from omen.pipeline.churn_google import write_google_churn
     from omen.pipeline.engines import require_readable
 
     for path in (arguments.machine_events, arguments.workload):
         require_readable(path)
+    require_cluster(arguments)
+    from omen.pipeline.churn_google import write_google_churn
+
     with spark_session(spark_options(arguments)) as spark:
         made = write_google_churn(
             spark,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
-from omen.cli.output import print_facts, print_json, say
+from omen.cli.output import explain, print_facts, print_json, say
 from omen.cli.progress import working
-from omen.errors import InvalidInput
+from omen.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
     from omen.interests import Interests
@@ -25,6 +26,13 @@ example:
   omen cluster start n3
   omen cluster down
 """
+LINES = {
+    "links": "of the overlay to begin with; -: it grows by joins",
+    "healthy": "nodes that say they are",
+    "state": "the cluster's folder, for the other commands",
+    "client": "settings for omen pub, omen sub and omen watch, with keys; -: they need none",
+    "page": "the live page with buttons: open it in a browser; who has this address may use them",
+}
 
 
 def add_parser(commands: Any) -> None:
@@ -59,7 +67,7 @@ def _add_up(actions: Any) -> None:
         "up",
         help="start a cluster and leave it running",
         description="Start a cluster and leave it running: on an overlay designed beforehand, or grown by joins.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\nlines", LINES),
     )
     parser.add_argument("--nodes", metavar="N", type=at_least(1), help="how many (all of the workload; without one 20)")
     parser.add_argument("--workload", metavar="W", help=f"who wants what (drawn: {TOPICS} topics, {SIZES} per node)")
@@ -80,6 +88,8 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def up(arguments: argparse.Namespace) -> int:
+    if arguments.tls:
+        _require_cryptography()
     from omen.net.local.cluster import CLIENT_FILE, LOGS, Plan, bring_up, wait_until_healthy
     from omen.net.local.control import end_page, start_page
     from omen.systems import design_overlay
@@ -110,6 +120,16 @@ def up(arguments: argparse.Namespace) -> int:
     else:
         print_facts(list(facts.items()))
     return 0 if healthy == len(names) else 1
+
+
+def _require_cryptography() -> None:
+    """Before anything is designed, written or started."""
+    try:
+        import_module("cryptography.x509")
+    except ImportError:
+        raise MissingDependency(
+            "--tls makes certificates, which needs the package cryptography: pip install 'omen-overlay[keys]'"
+        ) from None
 
 
 def _interests(arguments: argparse.Namespace) -> Interests:

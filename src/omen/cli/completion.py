@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from omen.cli.arguments import offered_names
+
 SHELLS = ("bash", "zsh", "fish")
 EPILOG = """\
 example:
@@ -23,6 +25,7 @@ class Place(NamedTuple):
     words: dict[str, str]
     options: dict[str, str]
     choices: dict[str, list[str]]  # of options and of the arguments ("") that know theirs
+    free: list[str]  # options whose value may be anything, a file for the most part
 
 
 def add_parser(commands: Any) -> None:
@@ -49,6 +52,7 @@ def walk(parser: argparse.ArgumentParser, command: str) -> Iterator[Place]:
     words: dict[str, str] = {}
     options: dict[str, str] = {}
     choices: dict[str, list[str]] = {}
+    free: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
     for action in parser._actions:  # argparse has no public way to ask
         if isinstance(action, argparse._SubParsersAction):
@@ -58,9 +62,11 @@ def walk(parser: argparse.ArgumentParser, command: str) -> Iterator[Place]:
         longest = max(action.option_strings, key=len, default="")
         if longest:
             options[longest] = _brief(action.help or "")
-        if action.choices:
-            choices[longest] = [str(choice) for choice in action.choices]
-    yield Place(command, words, options, choices)
+        if known := action.choices or offered_names(action):
+            choices[longest] = [str(choice) for choice in known]
+        elif longest and action.nargs != 0:
+            free += action.option_strings
+    yield Place(command, words, options, choices, free)
     for word, inner in below:
         yield from walk(inner, f"{command} {word}")
 
@@ -77,14 +83,17 @@ def _bash(places: list[Place]) -> str:
         for option, values in place.choices.items()
         if option
     ]
+    free = " | ".join(shlex.quote(f"{place.command} {option}") for place in places for option in place.free)
     plain = [_bash_case(place.command, [*place.words, *place.choices.get("", []), *place.options]) for place in places]
     return (
         "_omen() {\n"
         '  local command=omen word found=""\n'
+        "  COMPREPLY=()\n"
         '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do\n'
         f'    case "$command $word" in {known}) command="$command $word" ;; esac\n'
         "  done\n"
-        '  case "$command ${COMP_WORDS[COMP_CWORD-1]}" in\n' + "".join(valued) + "  esac\n"
+        '  case "$command ${COMP_WORDS[COMP_CWORD-1]}" in\n'
+        f"      {free}) return ;;\n" + "".join(valued) + "  esac\n"
         '  if [ -z "$found" ]; then\n    case "$command" in\n' + "".join(plain) + "    esac\n  fi\n"
         '  COMPREPLY=($(compgen -W "$found" -- "${COMP_WORDS[COMP_CWORD]}"))\n'
         "}\n"
@@ -111,6 +120,6 @@ def _fish(places: list[Place]) -> str:
         lines += [f"{start} -f -a {shlex.quote(' '.join(place.choices['']))}"] if "" in place.choices else []
         for option, text in place.options.items():
             values = place.choices.get(option)
-            more = f" -x -a {shlex.quote(' '.join(values))}" if values else ""
+            more = f" -x -a {shlex.quote(' '.join(values))}" if values else " -r" if option in place.free else ""
             lines.append(f"{start} -l {option.removeprefix('--')}{more} -d {shlex.quote(text)}")
     return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from omen.cli.arguments import add_json, add_workload, at_least
+from omen.cli.arguments import add_json, add_workload, at_least, offer_names
 from omen.cli.declared_options import add_declared_options, given_options, listed, told
 from omen.cli.fleet_options import add_rule_tables, read_fleet, refuse_rules_on_spark, require_ruled, sigma
 from omen.cli.output import OVERLAY_LINES, explain, overlay_facts, print_facts, print_json, print_table, shown
@@ -62,7 +62,8 @@ def add_parser(commands: Any) -> None:
         + explain("\ncolumns, with --from", COLUMNS),
     )
     add_workload(parser)
-    parser.add_argument("--algorithm", metavar="A", default="low-oda", help="one of those below (low-oda)")
+    named = parser.add_argument("--algorithm", metavar="A", default="low-oda", help="one of those below (low-oda)")
+    offer_names(named, ALGORITHMS)
     add_declared_options(parser, ALGORITHMS)
     _add_rounds_options(parser)
     add_rule_tables(parser)

@@ -36,6 +36,12 @@ Where the fleet has rules, links are chosen within them, and caps are exceeded o
 All nodes of the workload count as present, but for those that join. What is named happens together. Make the new
 links before you drop others.
 """
+LINES = {
+    "links then": "how many the repaired overlay has",
+    "average degree": "links of a node then, on average",
+    "maximum degree": "links of the node with the most then",
+    "topic-connected": "whether the subscribers of every topic are connected by links among them then",
+}
 
 
 def add_parser(commands: Any) -> None:
@@ -43,7 +49,9 @@ def add_parser(commands: Any) -> None:
         "mend",
         help="nodes leave, join or change their topics: which links to make and to drop",
         description="Print the links to make and to drop when nodes leave, join or change their topics.",
-        epilog=f"{listed('systems', MAINTAINERS)}\n\n{EPILOG}" + explain("\ncolumns", COLUMNS),
+        epilog=f"{listed('systems', MAINTAINERS)}\n\n{EPILOG}"
+        + explain("\ncolumns", COLUMNS)
+        + explain("\nlines", LINES),
     )
     add_workload(parser)
     parser.add_argument("--overlay", metavar="O", required=True, help="table of the links there are: u, v")

@@ -34,13 +34,20 @@ bad input
 PUB_EPILOG = """\
 example:
   omen pub prices "tea 3.20" --join 127.0.0.1:7070
+  omen pub prices - --join 127.0.0.1:7070
+
+For scripts: with - one node joins once and publishes each line of standard input as it comes, so that only the first
+has to wait for the join; omen sub --json prints one object per publication.
 
 exit codes: 0 a neighbour holds it, 1 no node wanted the topic or held it in time, 2 bad input, 130 SIGTERM or Ctrl-C:
 it left in good order, and what was said until then may be held or not
 """
 SUB_EPILOG = """\
 example:
+  omen sub prices weather --join 127.0.0.1:7070
   omen sub prices weather --join 127.0.0.1:7070 --json
+
+For scripts: --json prints one object per publication, and one for a gap, each on a line of its own as it comes.
 """
 
 

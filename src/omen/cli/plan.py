@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload
 from omen.cli.fleet_options import add_rule_tables, read_fleet
-from omen.cli.output import print_facts, print_json, say
+from omen.cli.output import explain, print_facts, print_json, say
 from omen.cli.progress import working
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ The name of --out decides what is written: .json, .txt for people, else a table.
 exit codes: 0 done, 1 a cap is exceeded by more than one on the way, 2 bad input
 """
 SHOWN = 20
+LINES = {
+    "batches": "groups of steps; those of one may be done in any order, or at once",
+    "topic-connected on the way": "whether no topic is split after any step",
+    "above a cap by at most": "links that a node has beyond its max_links at the worst step",
+}
 
 
 def add_parser(commands: Any) -> None:
@@ -32,7 +37,7 @@ def add_parser(commands: Any) -> None:
         "plan",
         help="from one overlay to another: which links to make and to drop, in which order",
         description="Order the changes from one overlay to another, so that no topic is split on the way.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\nlines", LINES),
     )
     add_workload(parser)
     parser.add_argument("--from", dest="start", metavar="A", required=True, help="table of the links there are: u, v")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omen.cli.arguments import add_json
 from omen.cli.output import explain, print_facts, print_json, print_table, say
 from omen.cli.progress import duration, sweeping
-from omen.cli.spark_options import add_spark_options, spark_options
+from omen.cli.spark_options import add_spark_options, require_cluster, spark_options
 
 if TYPE_CHECKING:
     from omen.report.reproduce import Reproduction
@@ -62,6 +62,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
         raise InvalidInput(
             f"there is no paper {arguments.paper!r}{suggest(arguments.paper, NAMES)} ({', '.join(NAMES)})"
         )
+    require_cluster(arguments)
     from omen.report.experiments.papers import PAPERS
     from omen.report.page import write_page
     from omen.report.reproduce import Request, write_reproduction

@@ -27,6 +27,16 @@ def asked_engine(arguments: argparse.Namespace) -> str:
     return "spark" if arguments.engine == "auto" and names_cluster else str(arguments.engine)
 
 
+def require_cluster(arguments: argparse.Namespace) -> None:
+    """Refuse a cluster at which nothing listens at once: what a command loads, or compiles, before it asks for a
+    session may take longer than one waits for an answer.
+    """
+    from omen.pipeline.reaching import require_reachable
+
+    if getattr(arguments, "engine", "spark") in ("auto", "spark"):
+        require_reachable(arguments.remote or arguments.master or "")
+
+
 def spark_options(arguments: argparse.Namespace) -> SparkOptions:
     from omen.pipeline.session import SparkOptions
 

@@ -60,6 +60,14 @@ BANNED_COLUMNS = {
     "for": "so long still",
 }
 WARNED_COLUMNS = {"warned by": "a node that works and says that something should be looked at", "of": "what that is"}
+TOTALS = {"well": "nodes ok", "avg_degree": "average degree", "max_degree": "maximum degree"}
+LINES = {
+    "nodes ok": "nodes that are ok, or have left in good order",
+    "average degree": "links of a node, on average",
+    "maximum degree": "links of the node with the most",
+    "refused": "connections and requests that nodes have refused, by reason; -: none",
+    "denied": "what access rules did not allow, by action; -: none",
+}
 EPILOG = """\
 example:
   omen status
@@ -84,10 +92,14 @@ def add_parser(commands: Any) -> None:
         "status",
         help="how a live cluster is: ring, links, topics, health",
         description="Ask the nodes of a cluster how they are: ring, links, topics, health.",
-        epilog=EPILOG + "".join(explain(f"\n{title}", columns) for title, columns in EXPLAINED.items()),
+        epilog=EPILOG
+        + "".join(explain(f"\n{title}", columns) for title, columns in EXPLAINED.items())
+        + explain("\nlines", LINES),
     )
     parser.add_argument("--state", metavar="DIR", default=STATE, help=f"the folder nodes keep their state in ({STATE})")
-    parser.add_argument("--at", metavar="HOST:PORT", action="append", help="ask this page address; may be repeated")
+    parser.add_argument(
+        "--at", metavar="HOST:PORT", action="append", help="ask the node with this `http` address; may be repeated"
+    )
     add_json(parser)
     parser.set_defaults(handler=status)
 
@@ -108,7 +120,7 @@ def status(arguments: argparse.Namespace) -> int:
         _print_banned(nodes)
         _print_warnings(nodes)
         print()
-        print_facts([(name, _shown(value)) for name, value in totals.items()])
+        print_facts([(TOTALS.get(name, name), _shown(value)) for name, value in totals.items()])
     return 0 if nodes and totals["well"] == len(nodes) else 1
 
 

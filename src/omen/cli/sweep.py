@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json
-from omen.cli.output import print_facts, print_json, say
+from omen.cli.output import explain, print_facts, print_json, say
 from omen.cli.progress import sweeping
-from omen.cli.spark_options import add_spark_options, spark_options
+from omen.cli.spark_options import add_spark_options, require_cluster, spark_options
 
 if TYPE_CHECKING:
     from omen.sweep.runner import Swept
@@ -37,9 +37,17 @@ example:
 A list stands for each of its values, combined with all others. Results are kept in OUT/cells, a Parquet table, and in
 OUT/results.csv. A sweep that was killed goes on when the same command is given again; a finished cell is not run again.
 
+figures: a [[figure]] has x, y and by, columns of results.csv, and may have where, title and name (docs/cli.md).
+
 exit codes: 0 done, 1 a cell failed (results.csv says why), 2 bad input
 """
 SHOWN_FAILURES = 5
+LINES = {
+    "cells": "combinations of a workload, an algorithm or system, and a seed",
+    "run": "cells that were run now",
+    "reused": "cells whose results were there already",
+    "failed": "cells that ended with an error",
+}
 
 
 def add_parser(commands: Any) -> None:
@@ -47,7 +55,7 @@ def add_parser(commands: Any) -> None:
         "sweep",
         help="run a grid of workloads, algorithms, systems, options and seeds",
         description="Run every cell of a grid as Spark tasks, and keep the results in one table.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\nlines", LINES),
     )
     parser.add_argument("grid", metavar="GRID.toml", help="the grid")
     parser.add_argument("--out", metavar="DIR", required=True, help="folder of the results, added to if it exists")
@@ -59,6 +67,7 @@ def add_parser(commands: Any) -> None:
 
 
 def sweep(arguments: argparse.Namespace) -> int:
+    require_cluster(arguments)
     from omen.pipeline.sweep import sweep as run_sweep
     from omen.report.versions import versions
     from omen.sweep.grid import read_grid

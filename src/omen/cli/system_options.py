@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from omen.cli.arguments import offer_names
 from omen.cli.declared_options import Declared, add_declared_options, given_options
 from omen.design.options import suggest
 from omen.errors import InvalidInput
@@ -22,7 +23,8 @@ Kind = TypeVar("Kind", bound=DeclaredSystem)
 
 def add_system_options(parser: argparse.ArgumentParser, systems: Mapping[str, DeclaredSystem]) -> None:
     """`--system`, and an option for each setting that any of the systems declares."""
-    parser.add_argument("--system", metavar="S", default="shadow", help="one of those below (shadow)")
+    named = parser.add_argument("--system", metavar="S", default="shadow", help="one of those below (shadow)")
+    offer_names(named, systems)
     add_declared_options(parser, systems)
 
 

@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_encoding, add_json, at_least
-from omen.cli.output import print_facts, print_json, say
+from omen.cli.output import explain, print_facts, print_json, say
 from omen.cli.progress import working
-from omen.cli.spark_options import add_spark_options, asked_engine, spark_options
+from omen.cli.spark_options import add_spark_options, asked_engine, require_cluster, spark_options
 from omen.cli.workload_profile import add_profile
 from omen.cli.workload_social import add_social
 
@@ -36,6 +36,13 @@ example:
 
 A bad row is counted and kept in the table `rejected` of the workload, with its file, number and reason.
 """
+LINES = {
+    "rows read": "of the table, good and bad",
+    "subscriptions": "pairs of a node and a topic that it wants",
+    "duplicates merged": "rows that stood in the table more than once",
+    "rows rejected": "rows that cannot be used, by reason",
+    "engine": "where it was made, and why there",
+}
 
 
 def add_parser(commands: Any) -> None:
@@ -75,7 +82,7 @@ def _add_import(kinds: Any) -> None:
         "import",
         help="from a table of subscriptions, or from adjacency lines",
         description="Make a workload of a table of subscriptions: Parquet, CSV with a header, JSON lines.",
-        epilog=IMPORT_EPILOG,
+        epilog=IMPORT_EPILOG + explain("\nlines", LINES),
     )
     parser.add_argument("--table", metavar="FILE", required=True, help="the table to read")
     parser.add_argument(
@@ -101,6 +108,7 @@ def _add_engine(parser: argparse.ArgumentParser, size: str) -> None:
 
 
 def synthesise(arguments: argparse.Namespace) -> int:
+    require_cluster(arguments)
     from omen.pipeline.engines import choose_engine
     from omen.pipeline.synth import SPARK_FROM_ROWS, Synthesis
     from omen.tables import require_replaceable

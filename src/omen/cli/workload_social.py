@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least
-from omen.cli.output import print_facts, print_json, say
+from omen.cli.output import explain, print_facts, print_json, say
 from omen.cli.progress import working
-from omen.cli.spark_options import add_spark_options, asked_engine, spark_options
+from omen.cli.spark_options import add_spark_options, asked_engine, require_cluster, spark_options
 
 if TYPE_CHECKING:
     from omen.workloads.social import Sampled, SocialRequest
@@ -24,6 +24,16 @@ friends subscribe to each other. A bad row is kept in the table `rejected` of th
 reason. The workload also holds the degrees of graph and sample, as `ccdf.parquet` and, where matplotlib is installed,
 `ccdf.svg`.
 """
+LINES = {
+    "rows read": "edges of the file, good and bad",
+    "users in the graph": "of the whole file, as the next line; those below are of the sample",
+    "nodes, topics": "users that were sampled, and those of them that another one follows or is a friend of",
+    "duplicates merged": "edges that stood in the file more than once",
+    "friends in sample and graph": "for every number of friends (or followers, followees) there is a share of users "
+    "that have so many or more, in sample and graph; so far apart are the two shares at most; 0%: alike",
+    "divided by their mean": "the same for numbers of friends divided by their average: a small sample has fewer",
+    "engine": "where it was made, and why there",
+}
 
 
 def add_social(kinds: Any) -> None:
@@ -31,7 +41,7 @@ def add_social(kinds: Any) -> None:
         "social",
         help="a breadth-first sample of a social graph",
         description="Sample a social graph breadth first from a few random users. The same seed gives the same sample.",
-        epilog=EPILOG,
+        epilog=EPILOG + explain("\nlines", LINES),
     )
     parser.add_argument("--edges", metavar="FILE", required=True, help="edge list: a file, a folder or an address")
     direction = parser.add_mutually_exclusive_group(required=True)
@@ -86,6 +96,7 @@ def sample(arguments: argparse.Namespace) -> int:
     asked.check()
     require_readable(arguments.edges)
     require_replaceable(arguments.out, "workload.json")
+    require_cluster(arguments)
     engine = engine_for_edges(asked_engine(arguments), arguments.edges)
     sampled = (_sample_on_spark if engine.is_spark else _sample_here)(arguments, asked)
     figure = write_ccdfs(arguments.out, sampled.ccdfs)

@@ -15,7 +15,12 @@ from omen.cli.main import make_parser
 from omen.cli.output import explain
 
 SOURCES = sorted(Path(omen.cli.__file__).parent.glob("*.py"))
-COMMANDS = {"workload_profile": "workload profile"}
+COMMANDS = {
+    "workload_profile": "workload profile",
+    "workload_social": "workload social",
+    "workload": "workload import",
+    "cluster": "cluster up",
+}
 """Where the module of a command has another name."""
 
 
@@ -51,6 +56,16 @@ def test_the_help_of_a_command_explains_every_column_it_prints(path: Path) -> No
         columns = call.args[0]
         assert isinstance(columns, ast.Name), "a table is printed by columns that are declared with what they say"
         assert columns.id in declared or path.stem == "compare"
+
+
+@pytest.mark.parametrize(
+    "name", ["check", "cluster", "design", "mend", "plan", "status", "sweep", "workload", "workload_social"]
+)
+def test_the_help_of_a_command_explains_the_lines_it_prints_below_its_tables(name: str) -> None:
+    module = importlib.import_module(f"omen.cli.{name}")
+    lines: dict[str, str] = module.LINES
+    shown = " ".join(dict(parsers(make_parser()))[COMMANDS.get(name, name)].format_help().split())
+    assert [line for line, meaning in lines.items() if f"{line} {meaning}" not in shown] == []
 
 
 def test_columns_without_a_name_are_explained_by_their_place() -> None:
