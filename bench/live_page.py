@@ -2,8 +2,10 @@
 
 python -m bench.live_page frames [--nodes 500] [--seconds 20]: a made-up stream of so many nodes, with links that change
 and a topic chosen, in headless Chromium at 1280 x 720 with software rendering.
-python -m bench.live_page leaks [--nodes 100] [--seconds 3600]: the same for long; the memory of tab and server at the
-beginning and at the end.
+python -m bench.live_page leaks [--nodes 100] [--seconds 3600]: the same for long; the memory of tab and server, twelve
+times on the way.
+python -m bench.live_page real-leaks [--nodes 8] [--seconds 3600]: the page of a real node; the others publish twice per
+second, and one after the other crashes and starts again, one every 35 seconds.
 python -m bench.live_page bytes [--nodes 100] [--rate 100] [--seconds 30]: real nodes in one process, at rest and while
 they publish.
 Each prints one JSON object.
@@ -14,8 +16,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -35,7 +40,12 @@ from omen.net.watching.messages import Entry, Event, NodeDigest
 from omen.net.watching.page import page_reply, write_event
 
 TURN_S = 0.25
+PARTS = 12
+PATIENCE_S = 600.0
+"""For an answer of the browser: what else runs may leave it no processor for minutes."""
 DEGREE, TOPICS_EACH, CHANGED = 6, 5, 4
+TURNS_PER_CRASH = 60
+DRAWN = "+document.getElementById('graph').dataset.frames"
 FRAMES = """
 new Promise((done) => {
   let frames = 0;
@@ -172,7 +182,7 @@ def _open(address: str, profile: str) -> Browser:
     program = find_chromium()
     if program is None:
         raise SystemExit("no Chromium is installed")
-    browser = Browser(program, Path(profile))
+    browser = Browser(program, Path(profile), PATIENCE_S)
     browser.show_as(1280, 720, "light")
     browser.open_address(address)
     while not browser.evaluate("document.querySelectorAll('#topics button').length"):
@@ -182,38 +192,141 @@ def _open(address: str, profile: str) -> Browser:
 
 
 def measure_frames(nodes: int, seconds: float) -> dict[str, Any]:
+    """Frames per second, those of them that draw the graph anew, and what a frame costs the busiest process."""
     with MadeUpServer(nodes) as server, tempfile.TemporaryDirectory() as profile:
         browser = _open(server.address, profile)
-        drawn = browser.evaluate("+document.getElementById('graph').dataset.frames")
+        while f"{nodes} nodes" not in browser.evaluate("document.getElementById('nodes-said').textContent"):
+            time.sleep(0.1)
+        drawn, spent = browser.evaluate(DRAWN), browser.processor_times()
         frames = browser.evaluate(FRAMES.replace("SECONDS", str(seconds)))
-        drawn = browser.evaluate("+document.getElementById('graph').dataset.frames") - drawn
+        drawn = browser.evaluate(DRAWN) - drawn
+        busiest = max(now - spent.get(process, 0.0) for process, now in browser.processor_times().items())
         errors = list(browser.errors)
         browser.close()
     return {
         "nodes": nodes,
         "frames_per_s": round(frames, 1),
         "drawn_per_s": round(drawn / seconds, 1),
+        "processor_ms_per_frame": round(1e3 * busiest / (frames * seconds), 1),
         "errors": errors,
     }
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+def resident(process: int) -> int:
+    """Memory of a process that is not shared with others, nor the text of a file."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")))
+
+
+def sample_memory(browser: Browser, node: int, seconds: float) -> list[dict[str, int]]:
+    """Of the tab and of the node that serves its page, at thirteen times from the beginning to the end."""
+    browser.forget_requests()
+    begun, found = time.monotonic(), []
+    for part in range(PARTS + 1):
+        while (left := begun + seconds * part / PARTS - time.monotonic()) > 0:
+            time.sleep(min(left, 5.0))
+            browser.evaluate("0")  # takes what the browser has told meanwhile, so that it does not pile up
+        tab = browser.memory()
+        at = {"at_s": round(time.monotonic() - begun), "renderer_bytes": max(map(resident, browser.renderers()))}
+        found.append({**at, **{f"tab_{what}": value for what, value in tab.items()}, "node_bytes": resident(node)})
+        print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+    return found
 
 
 def measure_leaks(nodes: int, seconds: float) -> dict[str, Any]:
-    """Memory after a first minute (or a fifth of the time), when history has begun to fill, and at the end."""
+    """Growth that ends when the histories are full (12 minutes at the node, 25 in the page) is none that leaks."""
     with MadeUpServer(nodes) as server, tempfile.TemporaryDirectory() as profile:
-        browser, seen = _open(server.address, profile), []
-        for pause in (min(60.0, seconds / 5), seconds):
-            time.sleep(pause)
-            browser._ask("HeapProfiler.collectGarbage")
-            seen.append((browser.evaluate("performance.memory.usedJSHeapSize"), _resident()))
+        browser = _open(server.address, profile)
+        found = sample_memory(browser, os.getpid(), seconds)
         errors = list(browser.errors)
         browser.close()
-    (tab, node), (tab_later, node_later) = seen
-    found = {"tab_bytes": tab, "tab_bytes_later": tab_later, "server_bytes": node, "server_bytes_later": node_later}
-    return {"nodes": nodes, "seconds": seconds, **found, "errors": errors}
+    return {"nodes": nodes, "seconds": seconds, "memory": found, "errors": errors}
+
+
+class RealNodes:
+    """Nodes in a thread that publish, and of which one after the other crashes and starts again."""
+
+    def __init__(self, count: int, join: str) -> None:
+        self._count, self._join = count, join
+        self._loop = asyncio.new_event_loop()
+        self._over = asyncio.Event()
+        self._readers: dict[int, asyncio.Task[None]] = {}
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),), daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(30)
+
+    async def _start(self, number: int) -> Broker:
+        topics = tuple(f"t{topic % TOPICS_EACH}" for topic in (number, number + 1))
+        patient = Limits(join_timeout_s=0)
+        broker = Broker(NodeConfig(name=f"n{number}", topics=topics, join=(self._join,), limits=patient))
+        await broker.start()
+        self._readers[number] = asyncio.create_task(self._read(broker))
+        return broker
+
+    async def _read(self, broker: Broker) -> None:
+        async for _ in broker.messages():
+            pass
+
+    async def _run(self) -> None:
+        brokers = [await self._start(number) for number in range(self._count)]
+        turn = 0
+        while not self._over.is_set():
+            turn += 1
+            for broker in brokers:
+                await broker.publish(broker.topics[0], bytes(100))
+            if turn % TURNS_PER_CRASH == 0:
+                number = turn // TURNS_PER_CRASH % self._count
+                await brokers[number].abandon()
+                await asyncio.sleep(5)
+                brokers[number] = await self._start(number)
+            await asyncio.sleep(0.5)
+        for broker in brokers:
+            await broker.abandon()
+        await end_tasks()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def measure_real_leaks(nodes: int, seconds: float) -> dict[str, Any]:
+    """A node as a process of its own, which others join; its page is open."""
+    listen, http = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder, "node.toml")
+        settings.write_text(f'name = "page"\nlisten = "{listen}"\nhttp = "{http}"\ntopics = ["t0", "t1"]\n')
+        node = subprocess.Popen(
+            [sys.executable, "-m", "omen.cli", "node", "--config", str(settings), "--log-level", "error"],
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            while node.poll() is None and not _listens(http):
+                time.sleep(0.1)
+            with RealNodes(nodes - 1, listen):
+                browser = _open(f"http://{http}/", f"{folder}/profile")
+                found = sample_memory(browser, node.pid, seconds)
+                shown = browser.evaluate("document.querySelectorAll('#nodes tr').length")
+                errors = list(browser.errors)
+                browser.close()
+        finally:
+            node.terminate()
+            node.wait(PATIENCE_S)
+    return {"nodes": nodes, "shown": shown, "seconds": seconds, "memory": found, "errors": errors}
+
+
+def _listens(address: str) -> bool:
+    host, port = address.rsplit(":", 1)
+    try:
+        socket.create_connection((host, int(port)), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 async def _measure_bytes(nodes: int, rate: float, seconds: float) -> dict[str, Any]:
@@ -252,7 +365,7 @@ async def _measure_bytes(nodes: int, rate: float, seconds: float) -> dict[str, A
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("frames", "leaks", "bytes"))
+    parser.add_argument("what", choices=("frames", "leaks", "real-leaks", "bytes"))
     parser.add_argument("--nodes", type=int)
     parser.add_argument("--rate", type=float, default=100.0)
     parser.add_argument("--seconds", type=float)
@@ -261,6 +374,8 @@ def main() -> None:
         found = measure_frames(told.nodes or 500, told.seconds or 20.0)
     elif told.what == "leaks":
         found = measure_leaks(told.nodes or 100, told.seconds or 3600.0)
+    elif told.what == "real-leaks":
+        found = measure_real_leaks(told.nodes or 8, told.seconds or 3600.0)
     else:
         found = asyncio.run(_measure_bytes(told.nodes or 100, told.rate, told.seconds or 30.0))
     print(json.dumps({"what": told.what, **found, "machine": machine_facts()}))

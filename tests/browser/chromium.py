@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ def find_chromium() -> str | None:
 class Browser:
     """One page in one browser. What its console said is in `errors`: exceptions, errors, and requests to a network."""
 
-    def __init__(self, program: str, profile: Path) -> None:
+    def __init__(self, program: str, profile: Path, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
         to_browser, self._write = os.pipe()
         self._read, from_browser = os.pipe()
         command = (
@@ -55,7 +56,7 @@ class Browser:
 
     def open_address(self, address: str) -> None:
         self._ask("Page.navigate", url=address)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self._patience_s
         while self.evaluate("document.readyState") != "complete" or self.evaluate("location.href") == "about:blank":
             assert time.monotonic() < deadline, "the page did not load"
 
@@ -131,12 +132,25 @@ class Browser:
         held = self._ask("Runtime.getHeapUsage")["usedSize"]
         return {"bytes": int(held), "elements": counts["nodes"], "listeners": counts["jsEventListeners"]}
 
+    def renderers(self) -> list[int]:
+        """The processes that have a tab: this one, and one that the browser keeps ready."""
+        return [int(one["id"]) for one in self._processes() if one["type"] == "renderer"]
+
+    def processor_times(self) -> dict[int, float]:
+        """Of each process of the browser, in seconds."""
+        return {int(one["id"]): float(one["cpuTime"]) for one in self._processes()}
+
+    def _processes(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask_browser("SystemInfo.getProcessInfo")["processInfo"]
+        return found
+
+    def forget_requests(self) -> None:
+        """Notes no requests any more: the browser would keep what is answered, however long a stream of it lasts."""
+        self._ask("Network.disable")
+
     def close(self) -> None:
-        try:
-            self._session = None
-            self._ask("Browser.close")
-        except (OSError, AssertionError):
-            pass
+        with suppress(OSError, AssertionError):
+            self._ask_browser("Browser.close")
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
@@ -145,13 +159,21 @@ class Browser:
         for end in (self._read, self._write):
             os.close(end)
 
+    def _ask_browser(self, method: str) -> Any:
+        """Of the browser itself, not of its page."""
+        session, self._session = self._session, None
+        try:
+            return self._ask(method)
+        finally:
+            self._session = session
+
     def _ask(self, method: str, **parameters: Any) -> Any:
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self._patience_s
         while True:
             answer = self._next(deadline)
             if answer.get("id") == self._number:

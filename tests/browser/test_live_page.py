@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from bench.live_page import MadeUpServer, end_tasks
-from tests.browser.chromium import Browser
+from bench.live_page import MadeUpServer, end_tasks, measure_frames
+from tests.browser.chromium import Browser, find_chromium
 from tests.browser.test_page_for_all import CONTRASTS
 from tests.network.brokers import config
 
@@ -180,27 +180,42 @@ def test_the_page_can_be_used_by_keys_and_by_a_screen_reader(page: Browser) -> N
 
 
 def test_a_kill_is_shown_within_two_seconds_and_the_timeline_replays_it(page: Browser, nodes: Nodes) -> None:
-    """Of three kills the quickest counts: the machine that runs this may be busy with something else."""
-    took = []
+    """Of two kills per width the quicker counts: the machine that runs this may be busy with something else."""
+    took: dict[int, list[float]] = {1280: [], 390: []}
     time.sleep(1.0)  # there is a time before
-    for number in (8, 7, 6):
+    for number, width in ((8, 1280), (7, 390), (6, 1280), (5, 390)):
+        page.show_as(width, 720, "light")
         assert state_of(page, f"n{number}") == "ok"
         nodes.kill(number)
-        took.append(wait(lambda name=f"n{number}": state_of(page, name) == "failed"))
+        took[width].append(wait(lambda name=f"n{number}": state_of(page, name) == "failed"))
         wait(lambda: "every topic is connected" in page.evaluate(SUMMARY))
-    assert min(took) < 2.0
-    wait(lambda: page.evaluate(f"Boolean({LOST})"))
-    wind(page, "+s.min")
-    wait(lambda: page.evaluate(SUMMARY).startswith("At "))
-    assert page.evaluate("document.getElementById('live').getAttribute('aria-pressed')") == "false"
-    page.evaluate(f"{LOST}.click()")
-    wind(page, "+s.value - 300")
-    assert state_of(page, "n8") == "ok"
-    page.evaluate("document.getElementById('play').click()")
-    wait(lambda: state_of(page, "n8") == "failed" and page.evaluate(SUMMARY).startswith("At "))
-    page.click("#live")
-    assert not page.evaluate(SUMMARY).startswith("At ")
+    assert min(took[1280]) < 2.0
+    assert min(took[390]) < 2.0
+    for width in took:
+        page.show_as(width, 720, "light")
+        wait(lambda: page.evaluate(f"Boolean({LOST})"))
+        wind(page, "+s.min")
+        wait(lambda: page.evaluate(SUMMARY).startswith("At "))
+        assert page.evaluate("document.getElementById('live').getAttribute('aria-pressed')") == "false"
+        page.evaluate(f"{LOST}.click()")
+        wind(page, "+s.value - 300")
+        assert state_of(page, "n8") == "ok"
+        page.evaluate("document.getElementById('play').click()")
+        wait(lambda: state_of(page, "n8") == "failed" and page.evaluate(SUMMARY).startswith("At "))
+        page.click("#live")
+        assert not page.evaluate(SUMMARY).startswith("At ")
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     assert page.errors == []
+
+
+def test_500_nodes_stay_above_20_frames_per_second() -> None:
+    """A machine that is busy with something else shows fewer; then a frame must take less than a twentieth of a second
+    of processor time in each of the browser's processes, which draw side by side."""
+    if find_chromium() is None:
+        pytest.skip("no Chromium is installed: on Debian, apt-get install chromium")
+    found = measure_frames(500, 4.0)
+    assert found["errors"] == []
+    assert found["frames_per_s"] > 20 or found["processor_ms_per_frame"] < 50, found
 
 
 def test_above_500_nodes_there_are_tables_with_filters(browser: Browser) -> None:
@@ -229,6 +244,7 @@ def test_a_node_is_cut_and_healed_by_buttons_for_those_with_the_token(browser: B
             assert browser.evaluate("!document.getElementById('cut').hidden") is is_shown
         offered = browser.evaluate("Array.from(document.getElementById('cut-from').options).map(o => o.text)")
         assert offered[0] == "all others" and sorted(offered[1:]) == ["n1", "n3", "n4", "n5"]
+        assert browser.evaluate("document.getElementById('cut-seconds').clientWidth") > 50, "the number can be read"
         browser.click("#cut button")
         wait(lambda: browser.evaluate("document.getElementById('done').textContent") == "asked for")
         browser.evaluate("document.getElementById('cut-from').value = 'n4'")

@@ -186,7 +186,9 @@ class Graph {
         pen.strokeStyle = this.colours["ink"];
         pen.stroke();
       }
-      if (few || index === this.chosen || index === this.hovered || gone) { this.label(pen, x, y - size - 5, this.view.name(index), gone); }
+      if (few || index === this.chosen || index === this.hovered || gone) {
+        this.label(pen, x, y - size - (index === this.chosen ? 10 : 5), this.view.name(index), gone);
+      }
       pen.globalAlpha = 1;
     }
   }
@@ -199,9 +201,12 @@ class Graph {
     pen.stroke();
   }
 
-  label(pen, x, y, text, gone) {
+  // A long name near an edge moves inwards, so that all of it can be read.
+  label(pen, middle, above, text, gone) {
     pen.font = "12px system-ui, sans-serif";
     pen.textAlign = "center";
+    const half = pen.measureText(text).width / 2 + 3, width = this.canvas.clientWidth;
+    const x = 2 * half > width ? width / 2 : Math.min(Math.max(middle, half), width - half), y = Math.max(above, 14);
     pen.lineWidth = 3;
     pen.strokeStyle = this.colours["wash"];
     pen.strokeText(text, x, y);

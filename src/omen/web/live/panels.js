@@ -11,14 +11,19 @@ const WORDS = {
   node_rejoined: ["bad", (e, n) => `${n(e.by[0])} had been declared failed, and has joined again`],
   node_left: ["", (e, n) => `${n(e.by[0])} has left`],
   node_stood_still: ["bad", (e, n) => `${n(e.by[0])} stood still ${e.detail}`],
-  repair_begun: ["", (e, n) => `${n(e.by[0])} begins a repair: ${n(e.peer)}, ${e.detail}`],
-  repair_finished: ["good", (e, n) => `${n(e.by[0])} has finished the repair: ${n(e.peer)}, ${e.detail}`],
+  repair_begun: ["", (e, n) => `${n(e.by[0])} begins a repair: ${e.detail} of ${n(e.peer)}`],
+  repair_finished: ["good", (e, n) => `${n(e.by[0])} has finished a repair: ${repaired(e, n)}`],
   split_topics_linked: ["good", (e, n) => `the audit at ${n(e.by[0])} has linked split topics: ${e.detail}`],
   window_cut: ["bad", (e, n) => `a window at ${n(e.by[0])} was cut short: ${e.detail}`],
 };
 
 function told(event, name) {
   return event.by.length > 2 ? `${event.by.length} nodes` : event.by.map(name).join(" and ");
+}
+
+function repaired(event, name) {
+  const [kind, links] = event.detail.split(", links ");
+  return `${kind} of ${name(event.peer)}${links === undefined ? "" : `, ${count(Number(links), "new link")}`}`;
 }
 
 function phrase(event, name) {
