@@ -136,7 +136,12 @@ class FleetRules:
     @cached_property
     def has_costs(self) -> bool:
         """Whether links differ in cost."""
-        return bool(np.unique(self.zone_costs).size > 1 or not np.isnan(self.cost).all())
+        return bool(np.unique(self.zone_costs).size > 1 or self.has_costs_of_pairs)
+
+    @property
+    def has_costs_of_pairs(self) -> bool:
+        """Whether any pair has a cost of its own."""
+        return not bool(np.isnan(self.cost).all())
 
     def pairs_of(self, *rules: PairRule) -> tuple[Codes, Codes]:
         """The pairs under one of these rules."""

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload, at_least, offer_names
 from omen.cli.declared_options import add_declared_options, given_options, listed, told
-from omen.cli.fleet_options import add_rule_tables, read_fleet, refuse_rules_on_spark, require_ruled, sigma
+from omen.cli.fleet_options import (
+    add_rule_tables,
+    add_sigma,
+    read_fleet,
+    refuse_rules_on_spark,
+    require_costs,
+    require_ruled,
+)
 from omen.cli.output import OVERLAY_LINES, explain, overlay_facts, print_facts, print_json, print_table, shown
 from omen.cli.progress import counting, working
 from omen.cli.spark_options import add_spark_options, spark_options
@@ -67,9 +74,7 @@ def add_parser(commands: Any) -> None:
     add_declared_options(parser, ALGORITHMS)
     _add_rounds_options(parser)
     add_rule_tables(parser)
-    parser.add_argument(
-        "--sigma", metavar="S", type=sigma, help="how many times as much a dearer link must contribute (2)"
-    )
+    add_sigma(parser)
     parser.add_argument(
         "--best-effort", action="store_true", help="write the overlay also where rules leave a topic split"
     )
@@ -210,8 +215,7 @@ def _design_here(arguments: argparse.Namespace, algorithm: Algorithm, options: d
         rules = read_fleet(arguments, interests)
         start = None if arguments.start is None else Start(read_overlay(arguments.start, interests), arguments.changes)
     require_ruled(algorithm.name, arguments.rounds is not None, not rules.is_empty, start is not None)
-    if arguments.sigma is not None and not rules.has_costs:
-        raise InvalidInput("--sigma is for links of different costs: give costs in the tables links or zone_costs")
+    require_costs(arguments, rules)
     if arguments.polish and not rules.is_empty:
         raise InvalidInput("--polish knows no rules: --from O with the tables of rules is a local search that does")
     if not rules.is_empty or start is not None:

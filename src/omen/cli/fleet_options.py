@@ -33,6 +33,19 @@ def read_fleet(arguments: argparse.Namespace, interests: Interests) -> FleetRule
     return read_rules(replace(find_rules(arguments.workload), **given), interests)
 
 
+def add_sigma(parser: argparse.ArgumentParser) -> None:
+    """The price of a dearer link."""
+    parser.add_argument(
+        "--sigma", metavar="S", type=sigma, help="how many times as much a dearer link must contribute (2)"
+    )
+
+
+def require_costs(arguments: argparse.Namespace, rules: FleetRules) -> None:
+    """Refuse `--sigma` where it would change nothing."""
+    if arguments.sigma is not None and not rules.has_costs:
+        raise InvalidInput("--sigma is for links of different costs: give costs in the tables links or zone_costs")
+
+
 def sigma(text: str) -> float:
     """How many times as much a dearer link must contribute."""
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, add_workload
 from omen.cli.declared_options import listed, told_as_json
-from omen.cli.fleet_options import add_rule_tables, read_fleet
+from omen.cli.fleet_options import add_rule_tables, add_sigma, read_fleet, require_costs
 from omen.cli.output import explain, print_facts, print_json, print_table, say
 from omen.cli.progress import working
 from omen.cli.system_options import add_system_options, chosen_system
@@ -31,7 +31,8 @@ example:
 
 Without --k a repair keeps the connectivity that the overlay was designed for, where its file says so (Parquet does).
 
-Where the fleet has rules, links are chosen within them, and caps are exceeded only where a topic would be split.
+Where the fleet has rules, links are chosen within them. Caps are exceeded only where a topic would be split, and nodes
+above their caps give up what their topics can do without.
 
 All nodes of the workload count as present, but for those that join. What is named happens together. Make the new
 links before you drop others.
@@ -64,6 +65,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--topics", metavar="FILE", help="table node, topic of those that join and resubscribe")
     add_system_options(parser, MAINTAINERS)
     add_rule_tables(parser)
+    add_sigma(parser)
     parser.add_argument("--apply", action="store_true", help="write the workload and overlay that come of it to --out")
     parser.add_argument("--out", metavar="DIR", help="with --apply: folder to write")
     add_json(parser)
@@ -77,8 +79,10 @@ def mend(arguments: argparse.Namespace) -> int:
     if not (arguments.leave or arguments.join or arguments.resubscribe):
         raise InvalidInput("nothing happens: name nodes with --leave, --join or --resubscribe")
     from omen.fleet import describe_violations
+    from omen.fleet.designing import SIGMA
+    from omen.fleet.repairing import Within
     from omen.quality import check_overlay
-    from omen.systems.repair import Batch, as_label, repair_in_fleet, repair_once
+    from omen.systems.repair import Batch, as_label, repair_once
     from omen.tables import read_overlay, read_topic_lists, read_workload, write_repaired
     from omen.workloads import origin
 
@@ -88,6 +92,7 @@ def mend(arguments: argparse.Namespace) -> int:
         overlay = read_overlay(arguments.overlay, interests)
         topics = read_topic_lists(arguments.topics, interests) if arguments.topics else {}
         rules = read_fleet(arguments, interests)
+    require_costs(arguments, rules)
     if arguments.option_k is None and "k" in options:
         options["k"] = _recorded_connectivity(arguments.overlay)
     k = int(options.get("k") or 1)
@@ -97,15 +102,15 @@ def mend(arguments: argparse.Namespace) -> int:
     }
     with working(f"repairing with {kind.name}"):
         batch = Batch(**nodes, topics=topics)
-        repaired = repair_once(interests, overlay, batch, kind.name, **options)
-        if not rules.is_empty and k == 1:
-            repaired = repair_in_fleet(repaired, overlay, batch, rules)
+        within = Within(rules, arguments.sigma or SIGMA) if not rules.is_empty and k == 1 else None
+        repaired = repair_once(interests, overlay, batch, kind.name, within=within, **options)
     connected = check_overlay(repaired.interests, repaired.overlay, k=k).holds
     violations = describe_violations(repaired.overlay, rules.restricted(repaired.interests.nodes))
     if arguments.apply:
         info = {"made": "mend", "system": kind.name, "options": told_as_json(options), **nodes}
         info |= {"workload": origin(workload.info)}
-        write_repaired(arguments.out, repaired.interests, repaired.overlay, info, made={"system": kind.name, "k": k})
+        made = {"system": kind.name, "k": k}
+        write_repaired(arguments.out, repaired.interests, repaired.overlay, info, made, rules)
     if arguments.json:
         print_json(_as_result(repaired, kind.name, options, connected, arguments.out) | {"violations": violations})
     else:

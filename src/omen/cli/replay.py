@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from omen.cli.arguments import add_json, add_workload, seconds
 from omen.cli.declared_options import listed, told, told_as_json
+from omen.cli.fleet_options import add_rule_tables, add_sigma, read_fleet, require_costs
 from omen.cli.output import explain, print_facts, print_json, print_table, say, shown
 from omen.cli.progress import counting, working
 from omen.cli.system_options import add_system_options, chosen_system
@@ -31,9 +33,13 @@ where it was when the same command is given again.
 The table of repairs, by what had happened: how many there were, their processor time (median, and what 95 of 100 stay
 below), and on average links made, links dropped, and the nodes that took part (shadow set).
 
+Where the fleet has rules, links are chosen within them. Caps are exceeded only where a topic would be split; the
+summary says at which nodes, and the column links_above_max of the table replay after which events.
+
 exit codes: 0 done, 1 the judge found a topic split, 2 bad input
 """
 CHECKPOINT_EVERY_S = 30.0
+SHOWN = 10
 
 
 def add_parser(commands: Any) -> None:
@@ -47,6 +53,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--churn", metavar="C", required=True, help="the trace: a table of what happens to nodes")
     parser.add_argument("--overlay", metavar="O", help="links to start from; without it Low-ODA's")
     add_system_options(parser, SYSTEMS)
+    add_rule_tables(parser)
+    add_sigma(parser)
     parser.add_argument(
         "--verify", choices=("every", "end", "off"), default="end", help="when the result is judged (end)"
     )
@@ -70,6 +78,8 @@ def add_parser(commands: Any) -> None:
 
 def replay(arguments: argparse.Namespace) -> int:
     kind, options = chosen_system(arguments, SYSTEMS, resolve_settings)
+    from omen.fleet.designing import SIGMA
+    from omen.fleet.repairing import Within
     from omen.systems.checkpoint import Checkpoint
     from omen.systems.replay import Supervision
     from omen.systems.replay import replay as run_replay
@@ -81,6 +91,8 @@ def replay(arguments: argparse.Namespace) -> int:
         workload = read_workload(arguments.workload)
         churn = read_churn(arguments.churn, workload.interests)
         overlay = read_overlay(arguments.overlay, workload.interests) if arguments.overlay else None
+        rules = read_fleet(arguments, workload.interests)
+    require_costs(arguments, rules)
     require_replaceable(arguments.out, "workload.json")
     if arguments.figure:
         from omen.report.canvas import blank_figure, figure_kind
@@ -102,6 +114,7 @@ def replay(arguments: argparse.Namespace) -> int:
             overlay,
             verify=arguments.verify,
             supervision=supervision,
+            within=None if rules.is_empty else Within(rules, arguments.sigma or SIGMA),
             **options,
         )
     summary = summarise(replayed)
@@ -115,7 +128,7 @@ def replay(arguments: argparse.Namespace) -> int:
     }
     columns = columns_of(replayed, churn.seqs)
     with working("writing"):
-        write_replay(arguments.out, replayed.interests, replayed.overlay, columns, info)
+        write_replay(arguments.out, replayed.interests, replayed.overlay, columns, info, rules)
     notes.remove()
     if arguments.figure:
         from omen.report.replay_figure import draw_replay
@@ -127,6 +140,7 @@ def replay(arguments: argparse.Namespace) -> int:
         print_json(summary | {"resumed_at": replayed.resumed_at, "out": arguments.out})
     else:
         _print_summary(summary, arguments.out)
+        _print_fleet(summary["fleet"], churn.where)
     return 1 if replayed.topic_connected is False else 0
 
 
@@ -143,6 +157,7 @@ def _print_summary(summary: dict[str, Any], out: str) -> None:
             ("average degree", summary["avg_degree"]),
             ("maximum degree", summary["max_degree"]),
             ("topic-connected", _verdict(summary)),
+            *([("above a cap", _above(summary["fleet"]))] if summary["fleet"] else []),
             ("written to", out),
         ]
     )
@@ -157,6 +172,32 @@ def _verdict(summary: dict[str, Any]) -> str:
     if summary["topic_connected"]:
         return f"yes, judged {summary['judged']:,} times" if summary["judged"] > 1 else "yes"
     return f"no: topics were split {summary['instants_broken']:,} of {summary['judged']:,} times"
+
+
+def _above(fleet: dict[str, Any]) -> str:
+    if not fleet["above_cap"]:
+        return "never"
+    nodes, after = len(fleet["above_cap"]), fleet["events_above_cap"]
+    return (
+        f"{nodes:,} {'node' if nodes == 1 else 'nodes'}, after {after:,} {'event' if after == 1 else 'events'},"
+        f" by at most {fleet['most_above_cap']:,}"
+    )
+
+
+def _print_fleet(fleet: dict[str, Any] | None, where: Callable[[int], str]) -> None:
+    """Which nodes were above their caps, since when, and what is outside the rules at the end."""
+    if fleet is None:
+        return
+    for one in fleet["above_cap"][:SHOWN]:
+        times = "1 event" if one["events"] == 1 else f"{one['events']:,} events"
+        say(
+            f"above its cap: node {one['node']} had {one['most']} links and may have {one['max_links']}, after {times},"
+            f" first {where(one['first'])}"
+        )
+    for line in fleet["violations"][:SHOWN]:
+        say(f"not within the rules at the end: {line}")
+    if max(len(fleet["above_cap"]), len(fleet["violations"])) > SHOWN:
+        say("and more: --json lists all")
 
 
 def _repair_row(kind: str, found: dict[str, Any]) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ from omen.fleet.designing import (
     find_violations,
 )
 from omen.fleet.relaxing import Relaxation, find_relaxation
+from omen.fleet.repairing import Within
 from omen.fleet.rerouting import design_within
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "FleetDesign",
     "Relaxation",
     "Violations",
+    "Within",
     "describe_violations",
     "design_fleet",
     "design_within",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from omen.design.schedule import ROUNDS
 from omen.errors import InvalidInput
 from omen.interests import Codes, Interests
-from omen.kernels.engine import BARRED, Instance, PairRules, choose_ruled_links
+from omen.kernels.engine import BARRED, Instance, InterestRows, PairRules, Rows, choose_ruled_links
 from omen.overlay import Overlay
 from omen.quality import component_labels
 from omen.rules import FleetRules, PairRule
@@ -38,11 +40,42 @@ def design_fleet(interests: Interests, rules: FleetRules, design: FleetDesign, s
     sigma times as much. Without costs there is one group; without rules this is the algorithm itself, link for link.
     """
     held = rules.held if start is None else join(rules.held, start)
-    instance = Instance(interests, component_labels(interests, held), held.degrees, caps=rules.caps)
+    labels = component_labels(interests, held)
+    rows: InterestRows = interests
+    if start is not None:
+        rows, labels = _split_rows(interests, labels)
+        if not labels.size:
+            return held
+    instance = Instance(rows, labels, held.degrees, caps=rules.caps)
     links = choose_ruled_links(instance, design.rho, pair_rules(rules, design.sigma))
     return Overlay.from_codes(
         interests.nodes, np.concatenate((held.u, links[:, 0])), np.concatenate((held.v, links[:, 1]))
     )
+
+
+def _split_rows(interests: Interests, labels: Codes) -> tuple[Rows, Codes]:
+    """The rows of the split topics alone, of all nodes, and their labels: to others no link contributes anything."""
+    sizes = np.diff(interests.topic_offsets)
+    topics = np.repeat(np.arange(interests.topic_count), sizes)
+    split = np.zeros(interests.topic_count, dtype=bool)
+    split[topics[labels > 0]] = True
+    nodes, wanted = interests.pair_codes
+    kept, members = split[wanted], split[topics]
+    counts = np.bincount(nodes[kept], minlength=interests.node_count)
+    rows = Rows(
+        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        (np.cumsum(split) - 1)[wanted[kept]].astype(np.int32),
+        np.concatenate(([0], np.cumsum(sizes[split]))).astype(np.int64),
+        np.ascontiguousarray(interests.topic_nodes[members]),
+    )
+    return rows, np.ascontiguousarray(labels[members])
+
+
+def design_within_caps(
+    interests: Interests, rules: FleetRules, design: FleetDesign, start: Overlay, caps: npt.NDArray[Any]
+) -> Overlay:
+    """`design_fleet` from an overlay, with other caps than the rules have."""
+    return design_fleet(interests, replace(rules, caps=caps.astype(np.int32)), design, start=start)
 
 
 def join(one: Overlay, other: Overlay) -> Overlay:
@@ -56,6 +89,12 @@ def without(overlay: Overlay, u: int, v: int) -> Overlay:
     return Overlay.from_codes(overlay.nodes, overlay.u[kept], overlay.v[kept])
 
 
+def without_forbidden(overlay: Overlay, rules: FleetRules) -> Overlay:
+    """The overlay without the links that must not be there."""
+    banned = Overlay.from_codes(rules.nodes, *rules.pairs_of(PairRule.FORBID))
+    return _common(overlay, banned, False) if banned.link_count else overlay
+
+
 def pair_rules(rules: FleetRules, sigma: float) -> PairRules:
     """The rules as the engine takes them: bans and costs as groups, from cheap to dear."""
     if not sigma >= 1:
@@ -64,14 +103,16 @@ def pair_rules(rules: FleetRules, sigma: float) -> PairRules:
     if costs.size > MOST_COSTS:
         raise InvalidInput(f"links have {costs.size} different costs: at most {MOST_COSTS} make sense, round them")
     banned = rules.rule == PairRule.FORBID
-    own = banned | ~np.isnan(rules.cost)
-    groups = np.where(banned, BARRED, np.searchsorted(costs, np.nan_to_num(rules.cost)))[own]
+    priced = ~(banned | np.isnan(rules.cost))
+    own: Any = slice(None) if banned.all() else banned | priced
+    groups = np.full(rules.u.size, BARRED, dtype=np.int32)
+    groups[priced] = np.searchsorted(costs, rules.cost[priced])
     return PairRules(
         rules.zones,
         np.searchsorted(costs, rules.zone_costs).astype(np.int32),
-        np.searchsorted(rules.u[own], np.arange(rules.nodes.size + 1)).astype(np.int64),
+        np.searchsorted(rules.u[own], np.arange(rules.nodes.size + 1, dtype=rules.u.dtype)).astype(np.int64),
         np.ascontiguousarray(rules.v[own]),
-        groups.astype(np.int32),
+        np.ascontiguousarray(groups[own]),
         float(sigma),
     )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from omen.fleet.certificates import split_topics
-from omen.fleet.designing import FleetDesign, design_fleet, find_violations, join, without
+from omen.fleet.designing import FleetDesign, design_within_caps, join, without_forbidden
 from omen.fleet.rerouting import links_of, one_less
 from omen.interests import Codes, Interests
 from omen.overlay import Overlay
@@ -56,7 +56,7 @@ def redesign(
         lowered = None
         for caps, reduced in _relieved(interests, rules, overlay):
             left -= 1
-            linked = design_fleet(interests, replace(rules, caps=caps), design, start=reduced)
+            linked = design_within_caps(interests, rules, design, reduced, caps)
             fits = changes is None or count_changes(start, linked) <= changes
             if fits and not split_topics(interests, linked):
                 lowered = linked
@@ -96,9 +96,5 @@ def _point(start: Overlay, overlay: Overlay) -> Point:
 
 
 def _what_must_be(interests: Interests, rules: FleetRules, design: FleetDesign, start: Overlay) -> Overlay:
-    allowed = start
-    for u, v in links_of(find_violations(start, rules).forbidden):
-        allowed = without(allowed, u, v)
-    allowed = join(allowed, rules.held)
-    room = replace(rules, caps=np.maximum(rules.caps, allowed.degrees).astype(np.int32))
-    return design_fleet(interests, room, design, start=allowed)
+    allowed = join(without_forbidden(start, rules), rules.held)
+    return design_within_caps(interests, rules, design, allowed, np.maximum(rules.caps, allowed.degrees))

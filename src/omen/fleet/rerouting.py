@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from omen.fleet.certificates import split_topics
-from omen.fleet.designing import FleetDesign, design_fleet, without
+from omen.fleet.designing import FleetDesign, design_fleet, design_within_caps, without
 from omen.interests import Interests
 from omen.overlay import Overlay
+from omen.quality import topic_components
 from omen.rules import NO_CAP, FleetRules
 
 MOST_TRIES = 2000
@@ -39,31 +39,40 @@ def design_within(interests: Interests, rules: FleetRules, design: FleetDesign) 
 
 
 def _reroute(interests: Interests, rules: FleetRules, design: FleetDesign, overlay: Overlay) -> Overlay | None:
-    free = replace(rules, caps=np.full_like(rules.caps, NO_CAP))
-    wider = design_fleet(interests, free, design, start=overlay)
+    wider = design_within_caps(interests, rules, design, overlay, np.full_like(rules.caps, NO_CAP))
     if split_topics(interests, wider):
         return None
-    left = min(MOST_TRIES, MOST_WORK // max(interests.node_count, 1))
+    tries = min(MOST_TRIES, MOST_WORK // max(interests.node_count, 1))
+    found = bring_back(interests, rules, design, wider, tries)
+    return None if rules.exceeding(found.degrees).size else found
+
+
+def bring_back(interests: Interests, rules: FleetRules, design: FleetDesign, overlay: Overlay, tries: int) -> Overlay:
+    """Nodes above their caps give up links, as far as that succeeds within so many tries.
+
+    A link goes if its topics hold together without it, or if links among nodes below their caps take its place. No
+    topic is in more pieces than before, no link that is required or kept goes, and no other node comes above its cap.
+    """
+    pieces = topic_components(interests, overlay)
     failed: set[Link] = set()
     since = 0  # how many links went since all were tried
-    while (above := rules.exceeding(wider.degrees)).size:
-        for link, reduced in one_less(interests, rules, wider, above, failed):
-            left -= 1
-            limited = replace(rules, caps=np.maximum(rules.caps, reduced.degrees).astype(np.int32))
-            linked = design_fleet(interests, limited, design, start=reduced)
-            if not split_topics(interests, linked):
-                wider = linked
+    while (above := rules.exceeding(overlay.degrees)).size:
+        for link, reduced in one_less(interests, rules, overlay, above, failed):
+            if tries <= 0:
+                return overlay
+            tries -= 1
+            linked = design_within_caps(interests, rules, design, reduced, np.maximum(rules.caps, reduced.degrees))
+            if (topic_components(interests, linked) <= pieces).all():
+                overlay = linked
                 since += 1
                 break
             failed.add(link)
-            if left <= 0:
-                return None
         else:
             if not since:
-                return None
+                return overlay
             failed.clear()
             since = 0
-    return wider
+    return overlay
 
 
 def one_less(

@@ -1,12 +1,14 @@
 """Overlays kept alive centrally under churn: a plain dict of maintainers.
 
     maintainers.py  what all share; naive repair (shadows, Algs. 3-4), rebuilding (omen, Table 3)
+    starting.py     the overlay that a maintainer starts from
     shadow.py       repair among former neighbours and backups (shadows, Algs. 6-12)
     backups.py      backup sets, built and rebuilt; primaries are their inverse
     rebalance.py    swaps that bring degrees down again; not from the papers
     plan.py         a batch of events, checked before anything changes
     change.py       the links made and dropped, and what it took
     state.py        nodes, interests, links and backups in arrays that grow; rows.py and names.py hold them
+    ruled.py        repairs within the rules of a fleet
     engine.py       the greedy engine on the part of a state that an event concerns
     choosing.py     the same engine on plain lists, for protocol nodes
     options.py      what maintainers may be told
@@ -32,6 +34,7 @@ from omen.errors import InvalidInput
 from omen.maintain.options import BACKUPS, COMPONENTS, DEGREE_OF, LAMBDA, REBALANCE, RHO, SEED, K, Setting, resolve
 
 if TYPE_CHECKING:
+    from omen.fleet.repairing import Within
     from omen.interests import Interests
     from omen.maintain.maintainers import Maintainer
     from omen.maintain.state import Snapshot, State
@@ -40,31 +43,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MaintainerKind:
-    """An entry of the dict of maintainers; `make(state, options, workload)` puts one in charge of a state."""
+    """An entry of the dict of maintainers; `make(state, options, workload, within)` puts one in charge of a state."""
 
     name: str
-    make: Callable[[State, dict[str, Any], Interests], Maintainer]
+    make: Callable[[State, dict[str, Any], Interests, Within | None], Maintainer]
     options: tuple[Setting, ...]
     summary: str
     paper: str
 
 
-def _make_rebuilding(state: State, options: dict[str, Any], workload: Interests) -> Maintainer:
+def _make_rebuilding(state: State, options: dict[str, Any], workload: Interests, within: Within | None) -> Maintainer:
     from omen.maintain.maintainers import Rebuilding
 
-    return Rebuilding(state, options, workload)
+    return Rebuilding(state, options, workload, within)
 
 
-def _make_naive(state: State, options: dict[str, Any], workload: Interests) -> Maintainer:
+def _make_naive(state: State, options: dict[str, Any], workload: Interests, within: Within | None) -> Maintainer:
     from omen.maintain.maintainers import Naive
 
-    return Naive(state, options, workload)
+    return Naive(state, options, workload, within)
 
 
-def _make_shadow(state: State, options: dict[str, Any], workload: Interests) -> Maintainer:
+def _make_shadow(state: State, options: dict[str, Any], workload: Interests, within: Within | None) -> Maintainer:
     from omen.maintain.shadow import Shadow
 
-    return Shadow(state, options, workload)
+    return Shadow(state, options, workload, within)
 
 
 MAINTAINERS: dict[str, MaintainerKind] = {
@@ -94,33 +97,39 @@ def start_maintainer(
     overlay: Overlay | None = None,
     *,
     workload: Interests | None = None,
+    within: Within | None = None,
     **options: Any,
 ) -> Maintainer:
     """Put a maintainer in charge of an overlay, which must be topic-connected; left out, it is Low-ODA's.
 
     `interests` are those of the nodes present. `workload` is where nodes that come without a list have their topics
-    from; left out, it is `interests`.
+    from; left out, it is `interests`. `within`: rules of a fleet that repairs keep. Caps are then exceeded only where a
+    topic would be split, `Change.above` says where, and a topic that forbidden pairs cut apart stays split.
     """
-    from omen.maintain.maintainers import initial_state
+    from omen.maintain.starting import initial_state
 
     system = _system(name)
     values = resolve(name, system.options, options)
-    maintainer = system.make(
-        initial_state(interests, overlay, values["rho"], int(values.get("k", 1))), values, workload or interests
-    )
+    state = initial_state(interests, overlay, values["rho"], int(values.get("k", 1)), within)
+    maintainer = system.make(state, values, workload or interests, within)
     maintainer.prepare()
     return maintainer
 
 
 def resume_maintainer(
-    name: str, snapshot: Snapshot, *, workload: Interests | None = None, **options: Any
+    name: str,
+    snapshot: Snapshot,
+    *,
+    workload: Interests | None = None,
+    within: Within | None = None,
+    **options: Any,
 ) -> Maintainer:
     """Go on from a snapshot, with the same system and options, as if nothing had happened in between."""
     from omen.maintain.state import State
 
     system = _system(name)
     values = resolve(name, system.options, options)
-    return system.make(State.restored(snapshot), values, workload or snapshot.interests)
+    return system.make(State.restored(snapshot), values, workload or snapshot.interests, within)
 
 
 def _system(name: str) -> MaintainerKind:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from omen.fleet.repairing import AboveCap
 from omen.interests import Label
 
 Link = tuple[Label, Label]
@@ -18,7 +19,7 @@ class Change:
     the links a leaving node took with it. `shadow` is the shadow set in label order (all events of a batch together):
     empty for maintainers that look at all nodes. Steps: `prepare_s` builds the backups of joining nodes, `links_s`
     finds the links (labels and greedy), `backups_s` rebuilds the backups of others, `rebalance_s` is what `rebalance`
-    took.
+    took. `above`: the nodes that have more links than the rules of a fleet allow them, when it is done.
     """
 
     added: tuple[Link, ...] = ()
@@ -29,6 +30,7 @@ class Change:
     backups_s: float = 0.0
     rebalance_s: float = 0.0
     rebuilt: int = 0
+    above: tuple[AboveCap, ...] = ()
 
     @property
     def repair_s(self) -> float:

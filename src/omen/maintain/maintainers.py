@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from omen.churn import Event, Join, Leave, Resubscribe
-from omen.design.dispensable import bypass_all, design_low_oda_2
+from omen.design.dispensable import bypass_all
 from omen.design.greedy import design_low_oda
 from omen.errors import InvalidInput
-from omen.interests import Codes, Interests, Label, plain
+from omen.fleet.repairing import AboveCap, Within
+from omen.interests import Codes, Interests, Label
 from omen.kernels import population
 from omen.maintain.change import Change, Ledger
 from omen.maintain.engine import NO_LINKS, DegreeRule, Scope, connect_newcomer, reconnect
 from omen.maintain.plan import Plan, plan_events
 from omen.maintain.rebalance import Swap, by_degree, enough_links, find_relief, find_saving, overburdened
+from omen.maintain.ruled import as_pairs, repair_in_fleet
 from omen.maintain.state import Pairs, Snapshot, State
 from omen.overlay import Overlay
 
@@ -47,6 +49,7 @@ class Progress:
         default_factory=lambda: dict.fromkeys(("prepare", "links", "backups", "rebalance"), 0.0)
     )
     rebuilt: int = 0
+    above: tuple[AboveCap, ...] = ()
 
     def spend(self, step: str, since: float) -> None:
         self.seconds[step] += time.thread_time() - since
@@ -65,15 +68,22 @@ class Maintainer:
 
     uses_backups = False
 
-    def __init__(self, state: State, options: dict[str, Any], workload: Interests) -> None:
+    keeps_links = True
+
+    def __init__(
+        self, state: State, options: dict[str, Any], workload: Interests, within: Within | None = None
+    ) -> None:
         self.state = state
         self.options = options
         self.workload = workload
+        self.within = within
         self.rho = float(options["rho"])
         self.budget = int(options.get("rebalance", 0))
         self.k = int(options.get("k", 1))
         if self.k > 1 and self.budget:
             raise InvalidInput("rebalance drops links that k = 2 counts on: give one of the two")
+        if within is not None and (self.k > 1 or self.budget):
+            raise InvalidInput("k = 2 and rebalance know no rules of a fleet: leave them out, or the rules")
 
     def prepare(self) -> None:
         """Whatever must be there before the first event."""
@@ -95,7 +105,10 @@ class Maintainer:
         plan = plan_events(self.state, events, self.workload)
         progress = Progress()
         concerned = self._concerned(plan) if self.k > 1 else set()
-        self._handle(plan, progress)
+        if self.within is None:
+            self._handle(plan, progress)
+        else:
+            self._handle_within(self.within, plan, progress)
         if self.k > 1:
             self._bypass(concerned, progress)
         if self.budget:
@@ -119,7 +132,7 @@ class Maintainer:
         codes = [code for code, topic in enumerate(interests.topics.tolist()) if topic in topics]
         chosen = bypass_all(interests, links, codes, self.rho)
         progress.spend("links", started)
-        self._add(_as_pairs(self.state.nodes.sorted_slots(), set(chosen)), progress)
+        self._add(as_pairs(self.state.nodes.sorted_slots(), set(chosen)), progress)
 
     def _rebalance(self, slots: Iterable[int], credit: int, progress: Progress) -> int:
         """Relief for nodes of much too high degree, then savings around these nodes, from the highest degree down.
@@ -195,6 +208,33 @@ class Maintainer:
             self._gain(slot, self.state.subscribe(slot, topics), progress)
         for slot, _ in plan.losing:
             self._drop_useless(slot, progress)
+
+    def _handle_within(self, within: Within, plan: Plan, progress: Progress) -> None:
+        """The same under the rules of a fleet: what is lost and gained first, then all links together."""
+        if plan.leaving or plan.losing:
+            loss = self._take_losses(plan, progress)
+            progress.shadow.update(loss.former.tolist(), loss.helpers.tolist())
+            self._settle_losses(loss, plan, progress)
+        for label, topics in plan.joining:
+            slot = self.state.add_node(label)
+            progress.shadow.update(self._welcome(slot, self.state.subscribe(slot, topics), progress))
+        for slot, topics in plan.gaining:
+            progress.shadow.update(self._welcome(slot, self.state.subscribe(slot, topics), progress))
+        for slot, _ in plan.losing:
+            self._drop_useless(slot, progress)
+        started = time.thread_time()
+        asked = progress.shadow if self.uses_backups else None
+        repair = repair_in_fleet(self.state, within, self.rho, asked, self.keeps_links)
+        progress.spend("links", started)
+        self._add(repair.made, progress)
+        self._drop(repair.dropped, progress)
+        progress.above = repair.above
+        if not self.uses_backups:
+            progress.shadow.clear()
+
+    def _welcome(self, slot: int, topics: Codes, progress: Progress) -> Iterable[int]:
+        """A node has these topics now: what there is to note, and among whom links of it are looked for."""
+        return ()
 
     def _take_losses(self, plan: Plan, progress: Progress) -> Loss:
         """Take what is lost out of the state, and gather what the repair needs to know of it."""
@@ -280,6 +320,7 @@ class Maintainer:
             seconds["backups"],
             seconds["rebalance"],
             progress.rebuilt,
+            progress.above,
         )
 
 
@@ -313,6 +354,8 @@ class Rebuilding(Maintainer):
     all links changed with each event; the papers report a tenth.
     """
 
+    keeps_links = False
+
     def _handle(self, plan: Plan, progress: Progress) -> None:
         state = self.state
         if plan.leaving or plan.losing:
@@ -329,42 +372,8 @@ class Rebuilding(Maintainer):
         present = state.overlay()
         before = set(zip(present.u.tolist(), present.v.tolist(), strict=True))
         after = set(zip(fresh.u.tolist(), fresh.v.tolist(), strict=True))
-        self._drop(_as_pairs(slots, before - after), progress)
-        self._add(_as_pairs(slots, after - before), progress)
-
-
-def initial_state(interests: Interests, overlay: Overlay | None, rho: float, k: int = 1) -> State:
-    """The state to start from: the overlay given, which must be (k-)topic-connected, or Low-ODA's."""
-    if overlay is None:
-        return State(interests, design_low_oda(interests, rho) if k == 1 else design_low_oda_2(interests, rho))
-    state = State(interests, overlay)
-    split = _first_split(interests, overlay)
-    if split is not None:
-        topic, parts = split
-        raise InvalidInput(f"topic {topic!r} is in {parts} pieces: a maintainer starts from a topic-connected overlay")
-    if k > 1:
-        _require_two_connected(interests, overlay)
-    return state
-
-
-def _require_two_connected(interests: Interests, overlay: Overlay) -> None:
-    from omen.quality import check_overlay
-
-    failing = check_overlay(interests, overlay, k=2).failing
-    if failing:
-        topic = failing[0].topic
-        what = "with k = 2 a maintainer starts from a 2-topic-connected overlay, as low-oda-2 designs them"
-        raise InvalidInput(f"the loss of one node would cut topic {topic!r}: {what}")
-
-
-def _first_split(interests: Interests, overlay: Overlay) -> tuple[Label, int] | None:
-    from omen.quality import topic_components
-
-    parts = np.asarray(topic_components(interests, overlay))
-    split = np.flatnonzero(parts > 1)
-    if not split.size:
-        return None
-    return plain(interests.topics, int(split[0])), int(parts[split[0]])
+        self._drop(as_pairs(slots, before - after), progress)
+        self._add(as_pairs(slots, after - before), progress)
 
 
 def _as_tuple(topics: Iterable[Label]) -> tuple[Label, ...]:
@@ -393,10 +402,3 @@ def _unique_links(parts: list[Pairs]) -> Pairs:
     links.sort(axis=1)
     unique: Pairs = np.ascontiguousarray(np.unique(links, axis=0))
     return unique
-
-
-def _as_pairs(slots: Codes, links: set[tuple[int, int]]) -> Pairs:
-    if not links:
-        return NO_LINKS
-    pairs: Pairs = slots[np.array(sorted(links), np.int64)]
-    return pairs

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from omen.fleet.repairing import Within
 from omen.interests import Codes, Interests
 from omen.kernels import pieces, repair
 from omen.maintain.backups import BackupRule, forget, in_label_order
@@ -36,8 +38,10 @@ class Shadow(Maintainer):
 
     uses_backups = True
 
-    def __init__(self, state: State, options: dict[str, Any], workload: Interests) -> None:
-        super().__init__(state, options, workload)
+    def __init__(
+        self, state: State, options: dict[str, Any], workload: Interests, within: Within | None = None
+    ) -> None:
+        super().__init__(state, options, workload, within)
         self.rule = BackupRule(options["backups"], options["lambda"], options["seed"])
         self.components = _COMPONENTS[options["components"]]
         self.whole_degree = options["degree_of"] == "overlay"
@@ -70,7 +74,8 @@ class Shadow(Maintainer):
         progress.spend("backups", started)
         progress.rebuilt += len(bereft)
 
-    def _gain(self, slot: int, topics: Codes, progress: Progress) -> None:
+    def _helpers(self, slot: int, topics: Codes, progress: Progress) -> Codes:
+        """The backups of a node, built anew, that want any of the topics it has gained."""
         state, started = self.state, time.thread_time()
         if self.rule.covers:
             self.rule.rebuild(state, np.array([slot], np.int32))
@@ -78,14 +83,25 @@ class Shadow(Maintainer):
         else:
             helpers = self.rule.cover_once(state, slot)
         progress.spend("prepare", started)
-        if topics.size < state.topics_of.length(slot):
-            helpers = self._who_want(helpers, topics)
+        return self._who_want(helpers, topics) if topics.size < state.topics_of.length(slot) else helpers
+
+    def _top_up(self, slot: int, topics: Codes, progress: Progress) -> None:
+        started = time.thread_time()
+        self.rule.top_up(self.state, slot, topics)
+        progress.spend("backups", started)
+
+    def _welcome(self, slot: int, topics: Codes, progress: Progress) -> Iterable[int]:
+        helpers = self._helpers(slot, topics, progress).tolist()
+        self._top_up(slot, topics, progress)
+        return [slot, *helpers]
+
+    def _gain(self, slot: int, topics: Codes, progress: Progress) -> None:
+        state = self.state
+        helpers = self._helpers(slot, topics, progress)
         started = time.thread_time()
         links = connect_newcomer(state, slot, topics, helpers, DegreeRule(self.rho, self._spared_degree()))
         progress.spend("links", started)
         progress.shadow.add(slot)
         progress.shadow.update(helpers.tolist())
         self._add(links, progress)
-        started = time.thread_time()
-        self.rule.top_up(state, slot, topics)
-        progress.spend("backups", started)
+        self._top_up(slot, topics, progress)

@@ -5,21 +5,35 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from omen.churn import Trace
-from omen.interests import Interests
+from omen.interests import Label
 from omen.overlay import Overlay
+from omen.systems.system import Surroundings
 from omen.tables import replace_file
 
 _FORMAT = 1
 _COST = 20  # saving may take this small a share of the time
+
+
+class Exceeded(NamedTuple):
+    """A node that had more links than the rules of a fleet allow: the most it had, the place in the trace of the event
+    after which it was so for the first time, and after how many events it was.
+    """
+
+    node: Label
+    max_links: int
+    most: int
+    first: int
+    events: int
 
 
 class Saved(msgspec.Struct, rename={"splits": "broken"}):
@@ -32,6 +46,18 @@ class Saved(msgspec.Struct, rename={"splits": "broken"}):
     judged: int
     splits: list[tuple[int, int]]
     system: bytes
+    exceeded: list[Exceeded] = []
+
+
+@dataclass
+class Found:
+    """What was found so far: how often the judge was asked, (position, topics split) of each time that it found topics
+    split, and the nodes that were above their caps.
+    """
+
+    judged: int = 0
+    splits: list[tuple[int, int]] = field(default_factory=list)
+    exceeded: dict[Label, Exceeded] = field(default_factory=dict)
 
 
 class Checkpoint:
@@ -69,13 +95,15 @@ class Checkpoint:
         fingerprint: str,
         position: int,
         columns: Mapping[str, bytes],
-        judged: int,
-        splits: Iterable[tuple[int, int]],
+        found: Found,
         system: Callable[[], bytes],
     ) -> None:
         """`system` gives the state of the system; what that takes counts as well."""
         started = time.monotonic()
-        saved = Saved(_FORMAT, fingerprint, position, dict(columns), judged, list(splits), system())
+        exceeded = list(found.exceeded.values())
+        saved = Saved(
+            _FORMAT, fingerprint, position, dict(columns), found.judged, list(found.splits), system(), exceeded
+        )
         with replace_file(self.path) as aside:
             aside.write_bytes(msgspec.msgpack.encode(saved))
         self._ours = True
@@ -90,14 +118,19 @@ class Checkpoint:
 
 
 def fingerprint(
-    workload: Interests, trace: Trace, overlay: Overlay | None, system: str, options: Mapping[str, Any], verify: str
+    around: Surroundings, trace: Trace, overlay: Overlay | None, system: str, options: Mapping[str, Any], verify: str
 ) -> str:
     """What a replay is made from, in short: equal for equal inputs."""
     digest = hashlib.blake2b(digest_size=16)
+    workload, within = around.workload, around.within
     for labels in (workload.nodes, workload.topics):
         digest.update(repr(labels.tolist()).encode())
     arrays = [workload.node_offsets, workload.node_topics]
     arrays += [] if overlay is None else [overlay.u, overlay.v]
+    if within is not None:
+        rules = within.rules
+        digest.update(repr((within.sigma, rules.zone_names)).encode())
+        arrays += [rules.caps, rules.zones, rules.zone_costs, rules.u, rules.v, rules.rule, rules.cost]
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     for event in trace:

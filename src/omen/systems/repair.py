@@ -11,18 +11,14 @@ import numpy as np
 
 from omen.churn import Event, Join, Leave, Resubscribe
 from omen.errors import InvalidInput
-from omen.fleet import FleetDesign
-from omen.fleet.repairing import repair_within
+from omen.fleet.repairing import Within
 from omen.interests import Interests, Label, Labels, encode, label_array
 from omen.maintain import start_maintainer
 from omen.maintain.change import Change
 from omen.overlay import Overlay
-from omen.quality import degree_summary
-from omen.rules import FleetRules
 from omen.systems.replay import only_links, only_nodes
 
 _WHOLE_NUMBER = re.compile(r"[+-]?0{0,99}[0-9]{1,19}")  # as in tables; more digits are beyond 64 bits
-RHO = 3.0  # of repairs in a fleet, as maintainers have it by default
 _INT64 = np.iinfo(np.int64)
 
 
@@ -61,9 +57,15 @@ def as_label(text: str, labels: Labels) -> Label:
 
 
 def repair_once(
-    workload: Interests, overlay: Overlay, batch: Batch, system: str = "shadow", **options: Any
+    workload: Interests,
+    overlay: Overlay,
+    batch: Batch,
+    system: str = "shadow",
+    *,
+    within: Within | None = None,
+    **options: Any,
 ) -> Repaired:
-    """What a maintainer does about nodes that leave, change their topics and join.
+    """What a maintainer does about nodes that leave, change their topics and join, `within` the rules of a fleet.
 
     All nodes of the workload count as present, but for those that join, which must have no links unless they leave as
     well (a node that restarts).
@@ -76,28 +78,12 @@ def repair_once(
     events += [Join(0.0, node, _topics_of_newcomer(node, batch.topics, workload)) for node in batch.join]
     present = _present(workload, overlay, newcomers)
     maintainer = start_maintainer(
-        system, only_nodes(workload, present), only_links(overlay, present), workload=workload, **options
+        system, only_nodes(workload, present), only_links(overlay, present), workload=workload, within=within, **options
     )
     change = maintainer.apply(events)
     return Repaired(
         change, maintainer.interests(), maintainer.overlay(), maintainer.max_degree, maintainer.average_degree
     )
-
-
-def repair_in_fleet(repaired: Repaired, overlay: Overlay, batch: Batch, rules: FleetRules) -> Repaired:
-    """The same events repaired within the rules of a fleet: links that survive stay, new ones are chosen among those
-    that caps, bans and costs allow. `rules` are those of the workload before.
-    """
-    left = set(batch.leave)
-    nodes = repaired.interests.nodes
-    there = set(nodes.tolist()) - left
-    before = set(overlay.links())
-    survivors = Overlay.from_links(nodes, [(u, v) for u, v in before if u in there and v in there])
-    after = repair_within(repaired.interests, rules.restricted(nodes), FleetDesign(RHO), survivors)
-    links = set(after.links())
-    change = Change(tuple(sorted(links - before)), tuple(sorted(before - links)))
-    degrees = degree_summary(after)
-    return Repaired(change, repaired.interests, after, degrees.maximum, degrees.average)
 
 
 def _present(workload: Interests, overlay: Overlay, newcomers: Sequence[Label]) -> Any:

@@ -13,18 +13,20 @@ import numpy.typing as npt
 
 from omen.churn import Event, Join, Resubscribe, Trace
 from omen.errors import InvalidInput
+from omen.fleet.repairing import Within
 from omen.interests import Interests, Label, plain
 from omen.maintain import MAINTAINERS
 from omen.overlay import Overlay
 from omen.quality import check_overlay, topic_components
-from omen.systems.checkpoint import Checkpoint, fingerprint
-from omen.systems.system import Outcome, System, find_system, resolve_settings
+from omen.systems.checkpoint import Checkpoint, Exceeded, Found, fingerprint
+from omen.systems.system import Outcome, Surroundings, System, find_system, resolve_settings
 
 Verify = Literal["every", "end", "off"]
 VERIFY: tuple[Verify, ...] = ("every", "end", "off")
 
 MEASURES = ("repair_s", "handled_s", "avg_degree")
 COUNTS = ("edges_added", "edges_removed", "max_degree", "shadow_size", "messages", "bytes")
+ABOVE = "links_above_max"  # where there are rules: links beyond what nodes may have, all nodes together
 NO_COUNT = -1
 
 
@@ -34,9 +36,9 @@ class Records:
     nan and `NO_COUNT` stand for what was not measured.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, ruled: bool = False) -> None:
         self.columns: dict[str, npt.NDArray[Any]] = {name: np.full(size, np.nan) for name in MEASURES}
-        self.columns |= {name: np.full(size, NO_COUNT, np.int64) for name in COUNTS}
+        self.columns |= {name: np.full(size, NO_COUNT, np.int64) for name in (*COUNTS, *([ABOVE] if ruled else []))}
 
     def put(self, position: int, outcome: Outcome) -> None:
         values = {
@@ -50,6 +52,8 @@ class Records:
             "messages": outcome.messages,
             "bytes": outcome.bytes,
         }
+        if outcome.above is not None:
+            values[ABOVE] = sum(one.links - one.max_links for one in outcome.above)
         for name, value in values.items():
             if value is not None:
                 self.columns[name][position] = value
@@ -68,7 +72,7 @@ class Replayed:
     """What a replay came to. `positions[i]` is the place in the trace of the event of row i; skipped ones have no row.
 
     `splits` holds (position, topics split) of each instant after which the judge found topics split; `judged` counts
-    how often it was asked.
+    how often it was asked. `exceeded`: the nodes that were above their caps under the rules of a fleet, in label order.
     """
 
     system: str
@@ -82,6 +86,8 @@ class Replayed:
     judged: int
     splits: tuple[tuple[int, int], ...]
     resumed_at: int = 0
+    within: Within | None = None
+    exceeded: tuple[Exceeded, ...] = ()
 
     @property
     def topic_connected(self) -> bool | None:
@@ -131,8 +137,7 @@ class _Run:
     system: System
     records: Records
     position: int = 0
-    judged: int = 0
-    splits: list[tuple[int, int]] = field(default_factory=list)
+    found: Found = field(default_factory=Found)
     k: int = 1
 
 
@@ -177,13 +182,14 @@ def replay(
     *,
     verify: Verify = "end",
     supervision: Supervision = UNSUPERVISED,
+    within: Within | None = None,
     **options: Any,
 ) -> Replayed:
     """Drive a system through a trace.
 
     Nodes whose first event is a join start absent, all others of the workload present. The system starts from
-    `overlay`, links of absent nodes left out, or from Low-ODA's. Events of one instant are handled together. `options`
-    are those of the system.
+    `overlay`, links of absent nodes left out, or from Low-ODA's. Events of one instant are handled together. `within`:
+    the rules of a fleet, which repairs keep. `options` are those of the system.
     """
     supervision, options = _former_keywords(supervision, options)
     kind = find_system(system)
@@ -199,9 +205,10 @@ def replay(
     positions = tuple(position for position in range(len(trace)) if position not in left_out)
     events = tuple(trace.events[position] for position in positions)
     checkpoint = supervision.checkpoint
-    mark = fingerprint(workload, trace, overlay, kind.name, settings, verify) if checkpoint else ""
-    run = _resume(checkpoint, mark, kind.name, workload, settings, len(events)) or _Run(
-        _start(kind.name, workload, trace, overlay, settings), Records(len(events))
+    around = Surroundings(workload, within)
+    mark = fingerprint(around, trace, overlay, kind.name, settings, verify) if checkpoint else ""
+    run = _resume(checkpoint, mark, kind.name, around, settings, len(events)) or _Run(
+        _start(kind.name, around, trace, overlay, settings), Records(len(events), within is not None)
     )
     resumed_at = run.position
     if supervision.look:
@@ -219,9 +226,11 @@ def replay(
         interests,
         links,
         _count([one.reason for one in impossible]),
-        run.judged,
-        tuple(run.splits),
+        run.found.judged,
+        tuple(run.found.splits),
         resumed_at,
+        within,
+        tuple(run.found.exceeded[node] for node in sorted(run.found.exceeded)),
     )
 
 
@@ -246,6 +255,7 @@ def _drive(
     for batch in _instants(events, run.position):
         for outcome in run.system.apply(batch):
             run.records.put(run.position, outcome)
+            _note_exceeded(run.found.exceeded, outcome, positions[run.position])
             run.position += 1
         if verify == "every":
             _judge(run, positions)
@@ -255,14 +265,21 @@ def _drive(
             supervision.look(run.system, run.position)
         if checkpoint and checkpoint.due and run.position < len(events):
             columns = run.records.save(run.position)
-            checkpoint.save(mark, run.position, columns, run.judged, run.splits, run.system.save)
+            checkpoint.save(mark, run.position, columns, run.found, run.system.save)
     if verify == "end" or (verify == "every" and not events):
         _judge(run, positions)
 
 
+def _note_exceeded(exceeded: dict[Label, Exceeded], outcome: Outcome, position: int) -> None:
+    for node, links, cap in outcome.above or ():
+        had = exceeded.get(node, Exceeded(node, cap, 0, position, 0))
+        exceeded[node] = had._replace(most=max(had.most, links), events=had.events + 1)
+
+
 def _start(
-    system: str, workload: Interests, trace: Trace, overlay: Overlay | None, settings: Mapping[str, Any]
+    system: str, around: Surroundings, trace: Trace, overlay: Overlay | None, settings: Mapping[str, Any]
 ) -> System:
+    workload = around.workload
     absent = trace.absent_at_start()
     present = np.array([label not in absent for label in workload.nodes.tolist()], dtype=bool)
     interests = workload if present.all() else only_nodes(workload, present)
@@ -275,19 +292,19 @@ def _start(
             f"the overlay does not connect topic {plain(interests.topics, split)!r}{without}: a replay starts from a"
             " topic-connected overlay; leave --overlay out to start from Low-ODA's"
         )
-    return find_system(system).build(interests, links, workload, settings)
+    return find_system(system).build(interests, links, around, settings)
 
 
 def _resume(
-    checkpoint: Checkpoint | None, mark: str, system: str, workload: Interests, settings: Mapping[str, Any], size: int
+    checkpoint: Checkpoint | None, mark: str, system: str, around: Surroundings, settings: Mapping[str, Any], size: int
 ) -> _Run | None:
     saved = checkpoint.load(mark) if checkpoint else None
     if saved is None:
         return None
-    run = _Run(find_system(system).restore(saved.system, workload, settings), Records(size))
-    run.records.load(saved.columns)
-    run.position, run.judged, run.splits = saved.position, saved.judged, list(saved.splits)
-    return run
+    records = Records(size, around.within is not None)
+    records.load(saved.columns)
+    found = Found(saved.judged, list(saved.splits), {one.node: one for one in saved.exceeded})
+    return _Run(find_system(system).restore(saved.system, around, settings), records, saved.position, found)
 
 
 def _instants(events: Sequence[Event], first: int) -> Iterator[list[Event]]:
@@ -302,10 +319,10 @@ def _failing(run: _Run) -> int:
 
 
 def _judge(run: _Run, positions: Sequence[int]) -> None:
-    run.judged += 1
+    run.found.judged += 1
     split = int((topic_components(*run.system.snapshot()) > 1).sum()) if run.k == 1 else _failing(run)
     if split:
-        run.splits.append((positions[run.position - 1] if run.position else -1, split))
+        run.found.splits.append((positions[run.position - 1] if run.position else -1, split))
 
 
 def only_nodes(interests: Interests, keep: npt.NDArray[np.bool_]) -> Interests:

@@ -9,18 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from omen.churn import Crash, Event, Join, Resubscribe
+from omen.errors import InvalidInput
+from omen.fleet.designing import SIGMA, FleetDesign
+from omen.fleet.repairing import AboveCap, above_caps, begin_within
 from omen.interests import Interests, Label
 from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
 from omen.protocol.events import SECOND, NodeId, RepairFinished, RequestHandled, Time
-from omen.protocol.messages.base import EventKind
+from omen.protocol.membership.ring import place_of
+from omen.protocol.messages.base import FORBIDDEN_AT_MOST, EventKind, LinkRules
 from omen.protocol.messages.overlay import AUDIT, CONNECTIVITY, FAILURE_DETECTION, STORAGE, EventId
+from omen.rules import FleetRules, PairRule
 from omen.sim.latency import uniform
 from omen.sim.population import Population
 from omen.sim.world import Heard, Network, World
 from omen.systems import design_overlay
-from omen.systems.system import Outcome
+from omen.systems.system import Outcome, Surroundings
 from omen.systems.worlds import load_world, save_world
 
 NOT_COUNTED = (
@@ -60,11 +65,12 @@ class SimulatedSystem:
         self,
         interests: Interests,
         overlay: Overlay,
-        workload: Interests,
+        around: Surroundings,
         options: Mapping[str, Any],
         global_view: bool = False,
     ) -> None:
-        self._topics = workload.topics_by_node()
+        self._topics = around.workload.topics_by_node()
+        self._rules = None if around.within is None else around.within.rules
         self._gap_rounds = int(options["gap_rounds"])
         self._config = Config(
             resilience=options["resilience"],
@@ -76,11 +82,14 @@ class SimulatedSystem:
             redundant_removals=options["removals"],
             global_view=global_view,
             connectivity=options["k"],
+            sigma=SIGMA if around.within is None else around.within.sigma,
         )
         network = Network(latency=uniform(500, 2_000), detection=uniform(20_000, 100_000))
         self.world = World(options["seed"], network)
         self._engine = TimedEngine()
         self.population = Population(self.world, self._config, self._engine)
+        if self._rules is not None:
+            self.population.link_rules.update(link_rules_of(self._rules))
         self.population.set_up(interests, overlay)
         self._time_s: float | None = None
         self._handled: dict[EventId, tuple[Time, int]] = {}
@@ -124,8 +133,15 @@ class SimulatedSystem:
             bytes=self._bytes() - before[2],
             max_degree=degrees[0],
             average_degree=degrees[1],
+            above=self._above(),
         )
         return outcomes
+
+    def _above(self) -> tuple[AboveCap, ...] | None:
+        if self._rules is None:
+            return None
+        overlay = self.snapshot()[1]
+        return above_caps(overlay, self._rules.restricted(overlay.nodes))
 
     def _outcome(self, event: Event, keys: Sequence[EventId], started: Time, degrees: tuple[int, float]) -> Outcome:
         handled = [self._handled[key] for key in keys if key in self._handled]
@@ -200,14 +216,42 @@ def restore_omen(data: bytes) -> SimulatedSystem:
 def build_omen(
     interests: Interests,
     overlay: Overlay | None,
-    workload: Interests,
+    around: Surroundings,
     options: Mapping[str, Any],
     global_view: bool = False,
 ) -> SimulatedSystem:
-    """OMen on these nodes, or OMen-G, from this overlay or Low-ODA's."""
+    """OMen on these nodes, or OMen-G, from this overlay or Low-ODA's, within the rules of a fleet."""
+    within = around.within
+    if overlay is None and within is not None:
+        design = FleetDesign(options["rho"], within.sigma)
+        overlay = begin_within(interests, within.rules.restricted(interests.nodes), design)
     if overlay is None:
         overlay = design_overlay(interests, "low-oda", rho=options["rho"])
-    return SimulatedSystem(interests, overlay, workload, options, global_view)
+    return SimulatedSystem(interests, overlay, around, options, global_view)
+
+
+def link_rules_of(rules: FleetRules) -> dict[Label, LinkRules]:
+    """The rules as nodes say them of their own links; InvalidInput where nodes cannot say them."""
+    if rules.held.link_count or rules.has_costs_of_pairs:
+        raise InvalidInput(
+            "nodes that repair by themselves know max_links, zones and forbidden pairs, but neither require, keep nor"
+            " costs of pairs"
+        )
+    labels = rules.nodes.tolist()
+    forbid: dict[Label, list[NodeId]] = {}
+    for u, v in zip(*(ends.tolist() for ends in rules.pairs_of(PairRule.FORBID)), strict=True):
+        one, other = (u, v) if len(forbid.get(labels[u], ())) < FORBIDDEN_AT_MOST else (v, u)
+        forbid.setdefault(labels[one], []).append(place_of(str(labels[other])))
+    found: dict[Label, LinkRules] = {}
+    for code, label in enumerate(labels):
+        cap, banned = rules.cap_of(code), tuple(sorted(forbid.get(label, ())))
+        if cap == 0 or len(banned) > FORBIDDEN_AT_MOST:
+            why = "may have no link at all" if cap == 0 else f"has over {FORBIDDEN_AT_MOST} forbidden pairs"
+            raise InvalidInput(f"node {label!r} {why}, which nodes that repair by themselves cannot say")
+        zone = rules.zone_names[rules.zones[code]]
+        if cap is not None or zone or banned:
+            found[label] = LinkRules(cap or 0, zone, banned)
+    return found
 
 
 def _collect_seldom(system: SimulatedSystem) -> None:

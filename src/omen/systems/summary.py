@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from omen.churn import Crash, Join, Leave, Resubscribe
-from omen.systems.replay import NO_COUNT, Replayed
+from omen.fleet import describe_violations
+from omen.systems.replay import ABOVE, NO_COUNT, Replayed
 from omen.tables import event_word
 
 KINDS = {"join": (Join,), "leave": (Leave, Crash), "resubscribe": (Resubscribe,)}
@@ -33,7 +34,23 @@ def summarise(replayed: Replayed) -> dict[str, Any]:
         "judged": replayed.judged,
         "topic_connected": replayed.topic_connected,
         "instants_broken": len(replayed.splits),
+        "fleet": _of_fleet(replayed),
         "repairs": {kind: found for kind in KINDS if (found := _of_kind(replayed, kind))},
+    }
+
+
+def _of_fleet(replayed: Replayed) -> dict[str, Any] | None:
+    """Where a replay was outside the rules of a fleet: nodes above their caps on the way, and what is so at the end."""
+    if replayed.within is None:
+        return None
+    counts = replayed.columns[ABOVE]
+    rules = replayed.within.rules.restricted(replayed.overlay.nodes)
+    return {
+        "sigma": replayed.within.sigma,
+        "events_above_cap": int((counts > 0).sum()),
+        "most_above_cap": max((one.most - one.max_links for one in replayed.exceeded), default=0),
+        "above_cap": [one._asdict() for one in replayed.exceeded],
+        "violations": describe_violations(replayed.overlay, rules),
     }
 
 

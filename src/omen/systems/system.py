@@ -20,6 +20,7 @@ from omen.systems import spidercast as spider_options
 
 if TYPE_CHECKING:
     from omen.churn import Event
+    from omen.fleet.repairing import AboveCap, Within
     from omen.interests import Interests, Label
     from omen.maintain.change import Change
     from omen.maintain.maintainers import Maintainer
@@ -32,7 +33,8 @@ class Outcome:
     instant.
 
     `repair_s` is processor time of the repair algorithm itself, `handled_s` the time from the event to the end of its
-    handling in a simulated system. `links_removed` holds the links a leaving node took with it.
+    handling in a simulated system. `links_removed` holds the links a leaving node took with it. `above`: the nodes that
+    have more links than the rules of a fleet allow.
     """
 
     event: Event
@@ -46,6 +48,7 @@ class Outcome:
     bytes: int | None = None
     max_degree: int | None = None
     average_degree: float | None = None
+    above: tuple[AboveCap, ...] | None = None
 
 
 class System(Protocol):
@@ -62,18 +65,27 @@ class System(Protocol):
 
 
 @dataclass(frozen=True)
+class Surroundings:
+    """What a system is told besides the nodes present: the workload, where nodes that join without a list have their
+    topics from, and the rules of a fleet, if there are any.
+    """
+
+    workload: Interests
+    within: Within | None = None
+
+
+@dataclass(frozen=True)
 class SystemKind:
     """An entry of the dict of systems.
 
-    `build(interests, overlay, workload, options)` starts one with the interests of the nodes present; `workload` is
-    where nodes that join without a list have their topics from. `restore(data, workload, options)` goes on from what
-    was saved. Options are resolved ones; `settle(given, resolved)` has the last word on them, where one depends on
-    another.
+    `build(interests, overlay, surroundings, options)` starts one with the interests of the nodes present.
+    `restore(data, surroundings, options)` goes on from what was saved. Options are resolved ones; `settle(given,
+    resolved)` has the last word on them, where one depends on another.
     """
 
     name: str
-    build: Callable[[Interests, Overlay | None, Interests, Mapping[str, Any]], System]
-    restore: Callable[[bytes, Interests, Mapping[str, Any]], System]
+    build: Callable[[Interests, Overlay | None, Surroundings, Mapping[str, Any]], System]
+    restore: Callable[[bytes, Surroundings, Mapping[str, Any]], System]
     options: tuple[Setting, ...]
     summary: str
     paper: str
@@ -104,6 +116,7 @@ class MaintainedSystem:
             shadow_size=len(change.shadow) if self.maintainer.uses_backups else None,
             max_degree=degrees[0],
             average_degree=degrees[1],
+            above=None if self.maintainer.within is None else change.above,
         )
 
     def snapshot(self) -> tuple[Interests, Overlay]:
@@ -116,29 +129,35 @@ class MaintainedSystem:
 
 
 def _build(
-    name: str, interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
+    name: str, interests: Interests, overlay: Overlay | None, around: Surroundings, options: Mapping[str, Any]
 ) -> System:
-    return MaintainedSystem(maintain.start_maintainer(name, interests, overlay, workload=workload, **options))
+    return MaintainedSystem(
+        maintain.start_maintainer(name, interests, overlay, workload=around.workload, within=around.within, **options)
+    )
 
 
-def _restore(name: str, data: bytes, workload: Interests, options: Mapping[str, Any]) -> System:
+def _restore(name: str, data: bytes, around: Surroundings, options: Mapping[str, Any]) -> System:
     from omen.systems.saving import decode_snapshot
 
-    return MaintainedSystem(maintain.resume_maintainer(name, decode_snapshot(data), workload=workload, **options))
+    return MaintainedSystem(
+        maintain.resume_maintainer(
+            name, decode_snapshot(data), workload=around.workload, within=around.within, **options
+        )
+    )
 
 
-def _restore_omen(data: bytes, workload: Interests, options: Mapping[str, Any]) -> System:
+def _restore_omen(data: bytes, around: Surroundings, options: Mapping[str, Any]) -> System:
     from omen.systems.simulated import restore_omen
 
     return restore_omen(data)
 
 
 def _build_omen(
-    global_view: bool, interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
+    global_view: bool, interests: Interests, overlay: Overlay | None, around: Surroundings, options: Mapping[str, Any]
 ) -> System:
     from omen.systems.simulated import build_omen
 
-    return build_omen(interests, overlay, workload, options, global_view)
+    return build_omen(interests, overlay, around, options, global_view)
 
 
 GAP_ROUNDS = Option("gap_rounds", int, 1, 0, 1_000_000, "gossip rounds that a gap of the trace is cut to")
@@ -180,14 +199,16 @@ OMEN_G = replace(
 
 
 def _build_spidercast(
-    interests: Interests, overlay: Overlay | None, workload: Interests, options: Mapping[str, Any]
+    interests: Interests, overlay: Overlay | None, around: Surroundings, options: Mapping[str, Any]
 ) -> System:
     from omen.systems.simulated_spidercast import build_spidercast
 
-    return build_spidercast(interests, overlay, workload, options)
+    if around.within is not None:
+        raise InvalidInput("spidercast knows no rules of a fleet: give another --system, or a workload without rules")
+    return build_spidercast(interests, overlay, around.workload, options)
 
 
-def _restore_spidercast(data: bytes, workload: Interests, options: Mapping[str, Any]) -> System:
+def _restore_spidercast(data: bytes, around: Surroundings, options: Mapping[str, Any]) -> System:
     from omen.systems.simulated_spidercast import restore_spidercast
 
     return restore_spidercast(data)

@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from omen.interests import Interests
 from omen.overlay import Overlay
+from omen.rules import FleetRules
 from omen.tables.arrow_arrays import from_numpy, from_words
+from omen.tables.rules_writing import rules_as_tables
 from omen.tables.writing import overlay_table, write_workload
 
 REPLAY_COLUMNS = (
@@ -30,6 +32,7 @@ REPLAY_COLUMNS = (
     "messages",
     "bytes",
 )
+RULED_COLUMN = "links_above_max"
 
 
 def write_replay(
@@ -38,14 +41,18 @@ def write_replay(
     overlay: Overlay,
     columns: Mapping[str, npt.NDArray[Any] | Sequence[Any]],
     info: Mapping[str, Any],
+    rules: FleetRules | None = None,
 ) -> None:
     """The tables `replay`, `overlay`, `interests`, `nodes` and workload.json: what happened, and what was there at
-    the end.
+    the end, with the rules of the nodes that are there.
 
-    In `columns`, nan and negative counts stand for what was not measured; they become null.
+    In `columns`, nan and negative counts stand for what was not measured; they become null. `RULED_COLUMN` is there
+    where a replay had the rules of a fleet.
     """
-    replay = pa.table({name: _column(name, columns[name]) for name in REPLAY_COLUMNS})
-    write_workload(folder, interests, info, more={"overlay": overlay_table(overlay), "replay": replay})
+    names = (*REPLAY_COLUMNS, *([RULED_COLUMN] if RULED_COLUMN in columns else []))
+    replay = pa.table({name: _column(name, columns[name]) for name in names})
+    more = {"overlay": overlay_table(overlay), "replay": replay}
+    write_workload(folder, interests, info, more=more | _rules(interests, rules))
 
 
 def write_repaired(
@@ -54,9 +61,17 @@ def write_repaired(
     overlay: Overlay,
     info: Mapping[str, Any],
     made: Mapping[str, Any] | None = None,
+    rules: FleetRules | None = None,
 ) -> None:
-    """A workload folder with the table `overlay` in it, and in that the record of how it was made."""
-    write_workload(folder, interests, info, more={"overlay": overlay_table(overlay, made)})
+    """A workload folder with the table `overlay` in it, and in that the record of how it was made; and with the rules
+    of its nodes.
+    """
+    write_workload(folder, interests, info, more={"overlay": overlay_table(overlay, made)} | _rules(interests, rules))
+
+
+def _rules(interests: Interests, rules: FleetRules | None) -> dict[str, Any]:
+    """The tables of rules, for the nodes that are left."""
+    return {} if rules is None or rules.is_empty else rules_as_tables(rules.restricted(interests.nodes))
 
 
 def _column(name: str, values: npt.NDArray[Any] | Sequence[Any]) -> Any:

@@ -37,7 +37,7 @@ def write_overlay(path: str | Path, overlay: Overlay, made: Mapping[str, Any] | 
 
 def overlay_table(overlay: Overlay, made: Mapping[str, Any] | None = None) -> Any:
     """The links as an Arrow table, with the record of how they were made."""
-    table = pa.table({"u": _labels_at(overlay.nodes, overlay.u), "v": _labels_at(overlay.nodes, overlay.v)})
+    table = pa.table({"u": labels_at(overlay.nodes, overlay.u), "v": labels_at(overlay.nodes, overlay.v)})
     return table.replace_schema_metadata({RECORD: json_text(made)}) if made else table
 
 
@@ -53,8 +53,8 @@ def write_workload(
     `more` are further Arrow tables to put in it, by name.
     """
     nodes, topics = interests.pair_codes
-    pairs = pa.table({"node": _labels_at(interests.nodes, nodes), "topic": _labels_at(interests.topics, topics)})
-    everyone = pa.table({"node": _label_column(interests.nodes)})
+    pairs = pa.table({"node": labels_at(interests.nodes, nodes), "topic": labels_at(interests.topics, topics)})
+    everyone = pa.table({"node": label_column(interests.nodes)})
     counts = {
         "nodes": interests.node_count,
         "topics": interests.topic_count,
@@ -151,11 +151,13 @@ def _save(path: Path, table: Any, name: str = ".parquet") -> None:
                 file.add_key_value_metadata(table.schema.metadata)
 
 
-def _labels_at(labels: Labels, codes: npt.NDArray[Any]) -> Any:
-    return _label_column(labels).take(from_numpy(np.asarray(codes, dtype=np.int64)))
+def labels_at(labels: Labels, codes: npt.NDArray[Any]) -> Any:
+    """The labels of these codes as an Arrow array."""
+    return label_column(labels).take(from_numpy(np.asarray(codes, dtype=np.int64)))
 
 
-def _label_column(labels: Labels) -> Any:
+def label_column(labels: Labels) -> Any:
+    """Labels as an Arrow array."""
     try:
         return from_words(labels.tolist()) if labels.dtype == object else from_numpy(labels.astype(np.int64))
     except UnicodeEncodeError:
