@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,9 +30,9 @@ BACKLOG = 256
 
 
 @contextmanager
-def child_of(parent: Broker, log: Path) -> Iterator[int]:
+def child_of(parent: Broker, log: Path, **settings: Any) -> Iterator[int]:
     """A process that joins through a broker of this one."""
-    child = fork_node(config("child", "tea", join=(parent.address,)), None, log)
+    child = fork_node(config("child", "tea", join=(parent.address,), **settings), None, log)
     try:
         yield child
     finally:
@@ -41,10 +42,10 @@ def child_of(parent: Broker, log: Path) -> Iterator[int]:
 
 
 @asynccontextmanager
-async def linked(tmp_path: Path) -> AsyncIterator[tuple[Broker, int, int]]:
+async def linked(tmp_path: Path, **settings: Any) -> AsyncIterator[tuple[Broker, int, int]]:
     """A broker, and the process and the place of a child that it is linked to and has been for a while."""
     async with Broker(config("ann", "tea")) as ann:
-        with child_of(ann, tmp_path / "log") as child:
+        with child_of(ann, tmp_path / "log", **settings) as child:
             await until(lambda: ann.status().neighbours())
             (place,) = ann.status().neighbours()
             await asyncio.sleep(1.1)
@@ -69,6 +70,25 @@ def test_a_killed_process_is_declared_failed_before_a_heartbeat_is_missed(tmp_pa
             async with asyncio.timeout(ann.config.protocol.heartbeat_period / 1e6):
                 await until(lambda: place not in ann.status().links)
             assert refused(ann) == 1
+
+    go(run())
+
+
+@pytest.mark.parametrize("is_failure", [False, True])
+def test_a_killed_process_behind_another_address_is_left_to_the_failure_detector(
+    tmp_path: Path, is_failure: bool
+) -> None:
+    """What refuses may be what passes the address on, unless `refusal_is_failure` says that it is not."""
+
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        at = {"listen": f"127.0.0.1:{port}", "advertise": f"localhost:{port}", "refusal_is_failure": is_failure}
+        async with linked(tmp_path, **at) as (ann, child, place):
+            os.kill(child, signal.SIGKILL)
+            await asyncio.sleep(ENOUGH_S)
+            assert refused(ann) == is_failure
+            assert (place in ann.status().links) != is_failure
 
     go(run())
 
