@@ -195,8 +195,8 @@ class Server:
             return
         try:
             await self._answer(reader, writer)
-        except (OSError, TimeoutError, h11.ProtocolError):
-            pass
+        except (OSError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
+            pass  # cancelled: the process stops, and asyncio (Python 3.11) would log a handler that ends so
         finally:
             self._requests.end(writer)
             writer.close()

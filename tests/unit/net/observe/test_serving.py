@@ -112,6 +112,19 @@ def test_a_stream_goes_on_until_its_reader_has_gone() -> None:
     serving(test)
 
 
+def test_a_process_that_stops_while_a_page_is_open_logs_no_error() -> None:
+    errors: list[dict[str, Any]] = []
+
+    async def test(port: int) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
+        await reader.readuntil(b"1\n")
+
+    serving(test)
+    assert not errors
+
+
 def test_there_are_only_so_many_streams_and_other_pages_are_answered_beside_them() -> None:
     async def test(port: int) -> None:
         writers = []
