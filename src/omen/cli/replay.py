@@ -106,6 +106,7 @@ def replay(arguments: argparse.Namespace) -> int:
             where=churn.where,
             progress=progress,
             checkpoint=notes if arguments.checkpoint_every else None,
+            within=None if rules.is_empty else Within(rules, arguments.sigma or SIGMA),
         )
         replayed = run_replay(
             workload.interests,
@@ -114,7 +115,6 @@ def replay(arguments: argparse.Namespace) -> int:
             overlay,
             verify=arguments.verify,
             supervision=supervision,
-            within=None if rules.is_empty else Within(rules, arguments.sigma or SIGMA),
             **options,
         )
     summary = summarise(replayed)

@@ -37,9 +37,7 @@ from omen.protocol.messages.publications import Fields
 __all__ = ["Broker", "NameTaken", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 
 WAIT_BOUNDS_S = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-UNFLUSHED, UNFLUSHED_BYTES = 64, 1 << 16
-"""After so many publications, or parts of so many bytes, the loop gets a turn: a tight loop of them cannot starve it,
-nor fill queues before it is seen that they do not empty."""
+UNFLUSHED, UNFLUSHED_BYTES = 64, 1 << 16  # publications, or parts of so many bytes, after which the loop gets a turn
 
 
 class Broker(ClusterMember, FormerNames):
@@ -348,11 +346,8 @@ class Broker(ClusterMember, FormerNames):
         return await wait_until_held(self._running(), timeout_s)
 
     async def wait_held(self, topic: str, sequence: int, timeout: float | None = None) -> bool:
-        """Wait until the neighbours on this topic have all up to `sequence`; whether they have it within `timeout`.
-
-        False also where this node has to begin anew meanwhile: its next incarnation counts from 1.
-        """
-        acknowledgements = self._held
+        """Wait until the neighbours on this topic have all up to `sequence`; whether they have it within `timeout`."""
+        acknowledgements = self._held  # of this incarnation: the next one counts from 1
         try:
             async with asyncio.timeout(timeout):
                 while self.held(topic) < sequence:

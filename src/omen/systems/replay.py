@@ -107,7 +107,8 @@ class Supervision:
 
     An impossible event is an error before anything is done, with `where` telling where position i of the trace stands;
     with `skip_impossible` it is skipped and counted. `progress` hears how many events are done. `look` is shown the
-    system too, the first time before any event. `checkpoint` is where a replay that was killed goes on from.
+    system too, the first time before any event. `checkpoint` is where a replay that was killed goes on from. `within`:
+    the rules of a fleet, which repairs keep.
     """
 
     skip_impossible: bool = False
@@ -115,6 +116,7 @@ class Supervision:
     progress: Callable[[int], None] | None = None
     look: Callable[[System, int], None] | None = None
     checkpoint: Checkpoint | None = None
+    within: Within | None = None
 
 
 UNSUPERVISED = Supervision()
@@ -182,14 +184,13 @@ def replay(
     *,
     verify: Verify = "end",
     supervision: Supervision = UNSUPERVISED,
-    within: Within | None = None,
     **options: Any,
 ) -> Replayed:
     """Drive a system through a trace.
 
     Nodes whose first event is a join start absent, all others of the workload present. The system starts from
-    `overlay`, links of absent nodes left out, or from Low-ODA's. Events of one instant are handled together. `within`:
-    the rules of a fleet, which repairs keep. `options` are those of the system.
+    `overlay`, links of absent nodes left out, or from Low-ODA's. Events of one instant are handled together. `options`
+    are those of the system.
     """
     supervision, options = _former_keywords(supervision, options)
     kind = find_system(system)
@@ -205,6 +206,7 @@ def replay(
     positions = tuple(position for position in range(len(trace)) if position not in left_out)
     events = tuple(trace.events[position] for position in positions)
     checkpoint = supervision.checkpoint
+    within = supervision.within
     around = Surroundings(workload, within)
     mark = fingerprint(around, trace, overlay, kind.name, settings, verify) if checkpoint else ""
     run = _resume(checkpoint, mark, kind.name, around, settings, len(events)) or _Run(

@@ -59,18 +59,26 @@ def test_nothing_is_held_of_a_broker_that_was_not_started() -> None:
         asyncio.run(ann.wait_held("tea", 1))
 
 
+class Renewable(Broker):
+    async def begin_anew(self) -> None:
+        """As when its name was taken, and is free again."""
+        assert self.driver is not None
+        await self.driver.stop()
+        await self._begin()
+
+
 def test_what_a_former_incarnation_published_is_not_held_by_what_the_next_one_does() -> None:
     """Both count from 1; what the former one kept is gone with it."""
 
     async def test() -> None:
-        async with Broker(NodeConfig(name="ann", topics=("tea",))) as ann:
+        ann = Renewable(NodeConfig(name="ann", topics=("tea",)))
+        async with ann:
             (tea,) = ann.subscribed_keys
             sequence = await ann.publish("tea", b"green")
             waiting = asyncio.ensure_future(ann.wait_held("tea", sequence, 60))
             await asyncio.sleep(0)
+            await ann.begin_anew()
             assert ann.driver is not None
-            await ann.driver.stop()
-            await ann._begin()  # as when its name was taken, and is free again
             ann.driver.obey([events.Held(tea, sequence, 0)])
             assert not await waiting
 
