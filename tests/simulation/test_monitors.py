@@ -9,7 +9,7 @@ from omen.interests import Interests
 from omen.maintain.choosing import choose_links
 from omen.overlay import Overlay
 from omen.protocol.config import Config
-from omen.protocol.events import SECOND, Received, RepairFinished
+from omen.protocol.events import SECOND, PeerDeclaredFailed, Received, RepairFinished
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LossReport
 from omen.sim.monitors import Monitors
@@ -134,6 +134,30 @@ def test_a_split_that_no_open_event_explains_is_seen_when_a_loss_is_said_to_be_h
         listener(place("n2"), RepairFinished(event, (), 0, (event,)), monitors.world.now)
     assert [violation.monitor for violation in monitors.violations] == ["joined"]
     assert "n2 has handled the leave of 12345" in monitors.violations[0].what
+
+
+@pytest.mark.parametrize(
+    ("side", "is_declared", "found"), [(4, True, []), (4, False, ["joined"]), (2, True, ["joined"])]
+)
+def test_only_a_noticed_cut_of_more_than_l_nodes_suspends_the_promise(
+    monitors: Monitors, side: int, is_declared: bool, found: list[str]
+) -> None:
+    cores, place = monitors.population.cores, monitors.population.place
+
+    def say(heard: PeerDeclaredFailed | RepairFinished) -> None:
+        for listener in monitors.world.listeners:
+            listener(place("n2"), heard, monitors.world.now)
+
+    monitors.note_cut([[place(name) for name in NAMES[:side]]])
+    if is_declared:
+        say(PeerDeclaredFailed(cores[place("n6")].ref, place("n2")))
+    monitors.note_cut(())
+    for one, other in (("n0", "n1"), ("n4", "n5")):
+        cores[place(one)].drop_link(place(other))
+        cores[place(other)].drop_link(place(one))
+    event = EventId(12345, 1, EventKind.LEAVE)
+    say(RepairFinished(event, (), 0, (event,)))
+    assert [violation.monitor for violation in monitors.violations] == found
 
 
 def test_a_loss_that_is_not_handled_explains_the_pieces_it_leaves(monitors: Monitors) -> None:

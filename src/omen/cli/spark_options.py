@@ -33,7 +33,8 @@ def require_cluster(arguments: argparse.Namespace) -> None:
     """
     from omen.pipeline.reaching import require_reachable
 
-    if getattr(arguments, "engine", "spark") in ("auto", "spark"):
+    is_one = not (arguments.remote and arguments.master)  # of both the session says that they exclude each other
+    if is_one and getattr(arguments, "engine", "spark") in ("auto", "spark"):
         require_reachable(arguments.remote or arguments.master or "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from omen.protocol.config import Config
 from omen.protocol.events import (
@@ -84,6 +84,7 @@ class Monitors(Watch):
         self._unexplained: set[Topic] = set()
         self._may_leave: set[NodeId] = set()
         self._promised = bool(self.bounds.handled)
+        self._is_cut = False
         self._judged: tuple[list[object], bool] | None = None
         self._paired: tuple[object, set[tuple[NodeId, NodeId]]] | None = None
         self._sizes_at_most = _sizes_at_most(population.config, self.bounds)
@@ -99,6 +100,15 @@ class Monitors(Watch):
         """Links are lost without any event: nothing is promised from now on but what the audit brings about."""
         self.note_burst()
         self._promised = False
+
+    def note_cut(self, sides: Sequence[Sequence[NodeId]]) -> None:
+        """The network is cut, or (without sides) whole again. Where even the largest side loses more than L nodes, and
+        they are declared failed, nothing is promised from then on but what the audit brings about.
+        """
+        self.note_burst()
+        members, apart = set(self.population.members()), set[NodeId]().union(*sides)
+        sizes = [len(members & set(side)) for side in sides] + [len(members - apart)]
+        self._is_cut = bool(sides) and len(members) - max(sizes) > self.population.config.resilience
 
     def _note_consequence(self) -> None:
         """A node has declared a live peer failed, or has rejoined: likewise, but not for ever."""
@@ -218,6 +228,7 @@ class Monitors(Watch):
             self.false_losses += 1
             self._note_consequence()
             self._promise.note_declared(ref.id, ref.incarnation, by)
+            self._promised &= not self._is_cut
 
     def _note_handled(self, events: Iterable[EventId]) -> None:
         for event in events:

@@ -204,12 +204,13 @@ class Run:
                 monitors.note_scramble()
                 self._scramble(name)
             case Action.PARTITION:
-                monitors.note_burst()
-                self.world.partition([[population.place(member) for member in group] for group in name])
+                sides = [[population.place(member) for member in group] for group in name]
+                monitors.note_cut(sides)
+                self.world.partition(sides)
             case Action.MUTE:
                 self.world.mute((population.place(one), population.place(other)) for one, other in name)
             case Action.HEAL:
-                monitors.note_burst()
+                monitors.note_cut(())
                 self.world.heal()
             case Action.MEET:
                 monitors.note_burst()

@@ -6,7 +6,7 @@ counts for long, and no node that accepts more neighbours, or notes down more, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from omen.errors import InvalidInput
@@ -42,6 +42,10 @@ class SpiderMonitors(Watch):
         self.connected_since = None
 
     def note_scramble(self) -> None:
+        self.note_burst()
+
+    def note_cut(self, sides: Sequence[Sequence[NodeId]]) -> None:
+        """The network is cut, or (without sides) whole again."""
         self.note_burst()
 
     def expect(self, event: EventId) -> None:

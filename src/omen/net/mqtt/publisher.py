@@ -180,14 +180,16 @@ class Publisher:
                 held = self._broker.held(topic)
                 if waiting[0][0] > held and not self._is_awaited(topic):
                     held = waiting[-1][0]
+                ready = []
                 while waiting and waiting[0][0] <= held:
-                    sequence, token = waiting.popleft()
+                    ready.append(waiting.popleft())
+                if not waiting:
+                    del self._unheld[topic]
+                for sequence, token in ready:
                     if token not in self._to_hold and self._broker.lacks(topic, sequence):
                         self._door.refused(token, PubAckReasonCode.UNSPECIFIED_ERROR, now)
                     else:
                         self._on_held(token, now)
-                if not waiting:
-                    del self._unheld[topic]
             self._front.act()
             if self._unheld:
                 await asyncio.sleep(ACK_POLL_S)
