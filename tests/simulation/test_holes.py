@@ -124,6 +124,15 @@ def test_a_newcomer_leaves_the_lead_in_a_loss_that_it_never_heard_of(seed: int) 
     assert outcome.repairs[0].coordinator == "n1"
 
 
+def test_a_newcomer_without_a_place_is_passed_over_by_the_next() -> None:
+    """World 31000870."""
+    scenario = read_scenario(SCENARIOS / "newcomer-asked-before-it-has-its-place.toml")
+    outcome = run_scenario(scenario, 31000870)
+    assert outcome.complaints() == []
+    assert outcome.settled
+    assert all(repair.coordinator != "x30" for repair in outcome.repairs)
+
+
 def test_a_node_that_begins_anew_with_the_same_links_is_linked_twice_again() -> None:
     outcome = run_scenario(read_scenario(SCENARIOS / "begins-anew-with-the-same-links.toml"), 412)
     assert outcome.complaints() == []

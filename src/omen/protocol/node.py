@@ -137,6 +137,7 @@ class OmenNode(ShownNode):
             messages.LinkOpen: self._on_link_open,
             messages.LinkOk: self._on_link_ok,
             messages.RepairRequest: self._on_repair_request,
+            messages.LossReport: self._on_loss_report,
             messages.ShadowQuery: self._on_shadow_query,
             messages.Handled: self._on_handled,
         }
@@ -441,7 +442,8 @@ class OmenNode(ShownNode):
             case RendezvousLookup(place):
                 self._parts.audit.leader_reports.on_located(place, done.successor)
             case JoinLookup():
-                self._parts.join_leave.take_place(done.met)
+                for request in self._parts.join_leave.take_place(done.met):
+                    self._parts.coordinator.on_request(request)
             case StorageLookup(nonce):
                 self._parts.storage.on_located(nonce, done.met)
             case unknown:
@@ -547,7 +549,12 @@ class OmenNode(ShownNode):
 
     def _on_repair_request(self, sender: NodeId, message: messages.RepairRequest) -> None:
         self._act_on(self._parts.gossip.learn((message.descriptor,), sender))
-        self._parts.coordinator.on_request(message)
+        if not self._parts.join_leave.hold(message):
+            self._parts.coordinator.on_request(message)
+
+    def _on_loss_report(self, sender: NodeId, message: messages.LossReport) -> None:
+        if not self._parts.join_leave.is_seeking:  # it follows no node yet: the reporter goes on to another
+            self._parts.coordinator.on_report(sender, message)
 
     def _on_shadow_query(self, sender: NodeId, message: messages.ShadowQuery) -> None:
         """A coordinator names losses that this node may not have heard of yet."""

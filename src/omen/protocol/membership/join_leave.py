@@ -9,9 +9,13 @@ from omen.protocol.events import Handlers, NodeId, Timer, TimerHandlers, Topic
 from omen.protocol.membership.gossip import Gossip
 from omen.protocol.membership.ring import Ring, clockwise
 from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
-from omen.protocol.messages.overlay import DigestOffer, Leaving, Locate, Located, Ref
+from omen.protocol.messages.base import EventKind
+from omen.protocol.messages.overlay import DigestOffer, EventId, Leaving, Locate, Located, Ref, RepairRequest
 from omen.protocol.repair.links import UP, Links
 from omen.protocol.repair.requests import Requests
+
+HELD_AT_MOST = 64
+"""Requests that wait until this node has its place. One that finds no room is made again by the node that asks."""
 
 
 class JoinTimer(Timer, frozen=True):
@@ -44,6 +48,9 @@ class JoinLeave:
         self._requests = requests
         self._contacts: tuple[Ref, ...] = ()
         self._persists = False
+        self._looks = False
+        self._in_vain = 0
+        self._held: dict[EventId, RepairRequest] = {}
 
     def handlers(self) -> Handlers:
         return {Locate: self.on_locate}
@@ -55,6 +62,25 @@ class JoinLeave:
     def is_outside(self) -> bool:
         """Whether this node knows no other on the ring: it is the first, has lost all others, or seeks its place."""
         return not self._ring.members and not self._requests.departing
+
+    @property
+    def is_seeking(self) -> bool:
+        """Whether a lookup of this node's own place is under way: whom it has heard of so far is no ring."""
+        return self._looks
+
+    @property
+    def _is_placed(self) -> bool:
+        asked = any(event.kind == EventKind.JOIN for event in self._requests.open)
+        return asked or not self._requests.joining
+
+    def hold(self, request: RepairRequest) -> bool:
+        """Keep a request until this node has its place; whether it is kept.
+
+        A coordinator counts on its ring: a walk that begins at a wrong successor is closed before it went round.
+        """
+        if self._looks and (request.event in self._held or len(self._held) < HELD_AT_MOST):
+            self._held[request.event] = request
+        return self._looks
 
     def is_offered_a_ring(self, sender: NodeId, message: DigestOffer) -> bool:
         """Whether a node that is alone hears of others by gossip: then it is to join them, not they it."""
@@ -69,6 +95,8 @@ class JoinLeave:
         `persists`: where none of them answers, go on trying; else this node is alone until it meets another.
         """
         self._contacts, self._persists = tuple(contacts), persists
+        self._looks = any(ref.id != self._peer_table.id for ref in contacts)
+        self._in_vain = 0
         self._requests.begin_joining()
         self._out.set_timer(JoinTimer(), self._config.standby_timeout)
         self._ring_lookup.find(self._peer_table.id, JoinLookup(), self._contacts)
@@ -77,15 +105,28 @@ class JoinLeave:
         """All nodes met on the way in may have failed before this one was linked: then it begins anew."""
         if not self._ring.members and not self._persists:
             self._requests.end_joining()
-        elif not self._ring.members or (self._requests.joining and not self._requests.open):
+        elif not self._ring.members or not self._is_placed:
             self.join(self._contacts, self._persists)
         elif self._requests.open:
             self._out.set_timer(JoinTimer(), self._config.standby_timeout)
 
-    def take_place(self, met: Iterable[Ref]) -> None:
-        """The place on the ring is found: greet the nodes around it, then ask the successor for links."""
+    def take_place(self, met: Iterable[Ref]) -> list[RepairRequest]:
+        """The place on the ring is found: greet the nodes around it, then ask the successor for links.
+
+        Where no contact has answered but others have turned to this node meanwhile, the contacts are asked once more,
+        then the others. Returns what was asked of this node while it looked.
+        """
+        met = list(met)
+        if not met and self._ring.members and self._in_vain < 2:
+            self._in_vain += 1
+            known = self._contacts if self._in_vain == 1 else tuple(self._ring.members.values())
+            self._ring_lookup.find(self._peer_table.id, JoinLookup(), known)
+            return []
+        self._looks = False
         if self._gossip.introduce(met):
             self._requests.join()
+        held, self._held = self._held, {}
+        return list(held.values())
 
     def on_locate(self, _: NodeId, message: Locate) -> None:
         asker = message.asker.id
@@ -93,7 +134,9 @@ class JoinLeave:
         near = [ref for ref in after if ref.id != asker][: 2 * self._config.resilience]
         before = [ref for ref in reversed(after) if ref.id != asker][: self._config.resilience]
         reply = {ref.id: ref for ref in (*near, *before)}
-        self._out.send(message.asker, Located(message.nonce, message.target, tuple(reply.values())))
+        self._out.send(
+            message.asker, Located(message.nonce, message.target, tuple(reply.values()), not self._is_placed)
+        )
 
     @property
     def is_leaf(self) -> bool:

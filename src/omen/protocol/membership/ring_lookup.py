@@ -1,5 +1,7 @@
 """Finding the successor of a place on the ring: ask the nearest known, then the nearest it names, until none is
 nearer.
+
+A node that seeks its own place knows no ring: it is passed over, unless there is no other.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ class Lookup(msgspec.Struct):
     asked: set[NodeId] = msgspec.field(default_factory=set)
     silent: set[NodeId] = msgspec.field(default_factory=set)
     answered: set[NodeId] = msgspec.field(default_factory=set)
+    seeking: set[NodeId] = msgspec.field(default_factory=set)
 
 
 class RingLookup:
@@ -71,6 +74,8 @@ class RingLookup:
         if lookup is None or lookup.target != message.target:
             return None
         lookup.answered.add(sender)
+        if message.seeking:
+            lookup.seeking.add(sender)
         for ref in message.nodes:
             if ref.id not in (lookup.target, self._peer_table.id) and not self._peer_table.is_declared_failed(ref):
                 lookup.candidates.setdefault(ref.id, ref)
@@ -93,12 +98,16 @@ class RingLookup:
                 self._ask(nonce)
             return None
         del self._lookups[nonce]
-        met = [] if best is None else list(lookup.candidates.values())
+        if best is None:
+            return LookupDone(lookup.purpose, None, [])
+        passed_over = set() if best.id in lookup.seeking else lookup.seeking
+        met = [ref for ref in lookup.candidates.values() if ref.id not in passed_over]
         return LookupDone(lookup.purpose, best, met)
 
     def _best(self, lookup: Lookup) -> Ref | None:
         open_to = [ref for ref in lookup.candidates.values() if ref.id not in lookup.silent]
-        return min(open_to, key=lambda ref: clockwise(lookup.target, ref.id), default=None)
+        placed = [ref for ref in open_to if ref.id not in lookup.seeking]
+        return min(placed or open_to, key=lambda ref: clockwise(lookup.target, ref.id), default=None)
 
     def _ask(self, nonce: int) -> None:
         lookup = self._lookups[nonce]

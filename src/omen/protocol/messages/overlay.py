@@ -64,9 +64,12 @@ class Locate(Message, frozen=True, array_like=True, tag=6):
 
 
 class Located(Message, frozen=True, array_like=True, tag=7):
+    """`seeking`: the node that answers has not found its own place yet, and follows no other."""
+
     nonce: Number
     target: Place
     nodes: Refs
+    seeking: bool = False
 
 
 class Status(Message, frozen=True, array_like=True, tag=8):

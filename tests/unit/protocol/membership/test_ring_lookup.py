@@ -48,3 +48,25 @@ def test_a_lookup_that_no_peer_answers_finds_none() -> None:
     assert found is not None
     assert found.successor is None
     assert lookup.open_count == 0
+
+
+def test_one_that_seeks_its_own_place_is_neither_the_successor_nor_met() -> None:
+    lookup, out = make_lookup()
+    lookup.find(100, Why(), [ref(200), ref(300)])
+    assert lookup.on_located(200, Located(1, 100, (), seeking=True)) is None
+    assert [to for to, _ in sent(out)] == [200, 300]
+    found = lookup.on_located(300, Located(1, 100, (ref(200), ref(400))))
+    assert found is not None
+    assert found.successor == ref(300)
+    assert found.met == [ref(300), ref(400)]
+
+
+def test_where_all_seek_their_place_the_nearest_of_them_is_the_successor() -> None:
+    """Seeds that list each other begin like this."""
+    lookup, _ = make_lookup()
+    lookup.find(100, Why(), [ref(200), ref(300)])
+    assert lookup.on_located(200, Located(1, 100, (), seeking=True)) is None
+    found = lookup.on_located(300, Located(1, 100, (), seeking=True))
+    assert found is not None
+    assert found.successor == ref(200)
+    assert found.met == [ref(200), ref(300)]
