@@ -133,6 +133,14 @@ def test_a_newcomer_without_a_place_is_passed_over_by_the_next() -> None:
     assert all(repair.coordinator != "x30" for repair in outcome.repairs)
 
 
+@pytest.mark.parametrize("seed", [3966, 0])
+def test_a_loss_is_not_handled_while_nobody_can_tell_of_one_that_is_linked(seed: int) -> None:
+    """World 3966 of the restarts."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "coordinator-of-a-linked-loss-begins-anew.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
 def test_a_node_that_begins_anew_with_the_same_links_is_linked_twice_again() -> None:
     outcome = run_scenario(read_scenario(SCENARIOS / "begins-anew-with-the-same-links.toml"), 412)
     assert outcome.complaints() == []

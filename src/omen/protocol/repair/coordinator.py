@@ -186,8 +186,8 @@ class Coordinator:
             if repair is not None and repair.event != event and repair.is_about(event):
                 self._conclude(self._repairer.take_in(pending.loss))
                 return
-        if not (pending.put_off and self.event_queue.standby.get(event) == self._peer_table.id):
-            self._enqueue(event)  # what was put off for a silent node keeps its pause, however often it is asked for
+        if not self._keeps_pause(event, pending):
+            self._enqueue(event)
 
     def on_report(self, _: NodeId, message: LossReport) -> None:
         """A former neighbour reports a loss: pass the report on, or take it in."""
@@ -207,6 +207,7 @@ class Coordinator:
             del self.event_queue.handled[event]
         pending = self.event_queue.get(event)
         pending.loss.neighbours.update(repaired or {})
+        is_repeated = pending.reporters.get(reporter.id) == reporter
         pending.reporters[reporter.id] = reporter
         pending.loss.topics.update(message.topics)
         pending.loss.neighbours[reporter.id] = reporter
@@ -215,12 +216,17 @@ class Coordinator:
             if reporter.id not in repair.answers:
                 self._conclude(self._repairer.take_in(Loss(event, set(message.topics), {reporter.id: reporter})))
         elif self._is_over(event):
-            self._enqueue(event)
+            if not (is_repeated and self._keeps_pause(event, pending)):
+                self._enqueue(event)
         else:
             # The reporter has given up its link to a node that is there, as far as known here: let that one rejoin.
             member = self._ring.members[event.node]
             self._out.send(member, FailureNotice(self._peer_table.ref, event.incarnation, final=True))
             self._stand_by(event)
+
+    def _keeps_pause(self, event: EventId, pending: PendingEvent) -> bool:
+        """What was put off keeps its pause, however often it is asked for."""
+        return bool(pending.put_off) and self.event_queue.standby.get(event) == self._peer_table.id
 
     def _is_over(self, event: EventId) -> bool:
         """Whether the incarnation an event is about has ended, as far as known here."""
@@ -295,12 +301,15 @@ class Coordinator:
     def on_standby_timer(self, timer: StandbyTimer) -> None:
         """v.processStandbyL: the event was not heard to be handled in time.
 
-        An event out of range is forgotten, where the paper keeps it: its reporters repeat themselves to whose it is.
+        An event out of range is forgotten, where the paper keeps it: its reporters repeat themselves to whose it is. So
+        is one known by a question alone: to say that it is handled would stop those that know more.
         """
         event = timer.event
         if event in self.event_queue.standby:
             del self.event_queue.standby[event]
-            if event.kind != EventKind.LEAVE or self._ring.is_in_pred_range(event.node):
+            pending = self.event_queue.pending.get(event)
+            is_told = pending is not None and not pending.is_hearsay
+            if event.kind != EventKind.LEAVE or (is_told and self._ring.is_in_pred_range(event.node)):
                 self._enqueue(event)
             else:
                 self.event_queue.pending.pop(event, None)

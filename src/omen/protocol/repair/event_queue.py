@@ -20,8 +20,8 @@ PENDING_WEIGHT_AT_MOST = 1 << 18
 class PendingEvent(msgspec.Struct):
     """All that is known of an event, whichever node ends up handling it.
 
-    Of a newcomer that was put off: how often, in which topics it is linked already, and who might have taken it in but
-    did not answer.
+    `put_off`: how often. Of a newcomer that was put off: in which topics it is linked already, and who might have taken
+    it in but did not answer.
     """
 
     loss: Loss
@@ -32,6 +32,11 @@ class PendingEvent(msgspec.Struct):
     put_off: int = 0
     linked: set[Topic] = msgspec.field(default_factory=set)
     passed_over: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
+
+    @property
+    def is_hearsay(self) -> bool:
+        """Whether it is known by a question alone: nobody has told what was lost."""
+        return self.client is None and self.centre is None and not (self.loss.neighbours or self.loss.topics)
 
     @property
     def weight(self) -> int:

@@ -21,7 +21,9 @@ class LeftToAnother(msgspec.Struct, frozen=True):
 
 
 class PutOff(msgspec.Struct, frozen=True):
-    """The repair has to wait for another one, or for a silent node: for the longer the more often it was put off."""
+    """The repair has to wait for another one, for a silent node, or for news of a linked loss: for the longer the more
+    often it was put off.
+    """
 
     event: EventId
     times: int = 0

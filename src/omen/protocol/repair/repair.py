@@ -158,15 +158,14 @@ class Repairer:
         self.repair = None
 
     def _finish(self, repair: Repair) -> Outcome:
+        """All is done that can be; put off for a silent node that may take a newcomer in, or an unknown linked loss."""
         pending = self._event_queue.pending.get(repair.event)
-        if (
-            self._may_take_in(repair, repair.passed_over, living=True)
-            and pending is not None
-            and pending.put_off < PUT_OFF_AT_MOST
-        ):
+        waits = self._may_take_in(repair, repair.passed_over, living=True) or repair.is_in_part()
+        if waits and pending is not None and pending.put_off < PUT_OFF_AT_MOST:
             pending.put_off += 1
-            pending.linked |= repair.topics.difference(repair.uncovered())
-            pending.passed_over |= repair.passed_over
+            if repair.centre is not None:
+                pending.linked |= repair.topics.difference(repair.uncovered())
+                pending.passed_over |= repair.passed_over
             self.repair = None
             return PutOff(repair.event, pending.put_off)
         self._renew_passed_over(repair, pending)

@@ -120,6 +120,13 @@ class Repair(msgspec.Struct):
         """Whether this loss is repaired here, alone or along with another."""
         return event.node in self.losses and self.losses[event.node].event == event
 
+    def is_in_part(self) -> bool:
+        """Whether nobody could tell yet what a linked loss has left behind: it is asked for again before this ends.
+
+        Its own repair does not know of this one. A node that gives topics up is there, and reports the loss itself.
+        """
+        return self.event.kind == EventKind.LEAVE and not all(loss.known for loss in self.losses.values())
+
     def is_lost(self, ref: Ref) -> bool:
         """Whether it is one of the losses. A node may have begun anew, and be a former neighbour of another loss."""
         loss = self.losses.get(ref.id)

@@ -54,3 +54,11 @@ def test_what_is_recalled_is_a_copy() -> None:
     queue.get(lost).loss.topics.add(1)
     queue.recall(lost, None).topics.add(2)
     assert queue.get(lost).loss.topics == {1}
+
+
+def test_a_loss_that_was_only_asked_about_is_hearsay_until_somebody_tells_of_it() -> None:
+    queue = EventQueue()
+    asked, reported, requested = (queue.get(EventId(node, 1, EventKind.LEAVE)) for node in (7, 3, 5))
+    reported.loss.neighbours[2] = ref(2)
+    requested.client = ref(5)
+    assert [asked.is_hearsay, reported.is_hearsay, requested.is_hearsay] == [True, False, False]
