@@ -14,7 +14,7 @@ from omen.sim.shrinking import shrink
 from omen.sim.writing import write_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-WORLDS = (0, 4, 13, 24, 27, 829)
+WORLDS = (0, 4, 13, 24, 27, 829, 81777)
 """With crashes, joins, slow links and windows that cover less than a repair. Two of them need that holes end; in the
 last a newcomer told a gap while it fetched what was before its time, kept some of it twice, and ended by that."""
 CRAMPED_WORLDS = (50, 61, 312)

@@ -279,10 +279,11 @@ class Retransmission:
         if not stream.is_determined:
             self._ask_where_it_begins(stream, now)
             return
+        for hole in stream.holes:  # also those that must wait until there are credits again
+            if hole.due <= now and not hole.is_told:
+                self._pass_word_on(stream, hole)
         for hole in stream.holes[:HOLES_PLANNED]:
             if hole.due <= now:
-                if not hole.is_told:
-                    self._pass_word_on(stream, hole)
                 first = hole.first
                 for begin, end in taken:
                     if begin > hole.last or end < first:
