@@ -43,6 +43,7 @@ class Front:
             wants=lambda topic: True,
             config=SimpleNamespace(mqtt_ack="tree"),
             held=lambda topic: 1 << 30,
+            lacks=lambda topic, sequence: False,
         )
         self.door: Any = SimpleNamespace(
             is_busy=lambda topic, now: topic in self.busy, address=lambda one: one, acknowledged=lambda token, now: None
