@@ -295,10 +295,11 @@ class TopicWindow:
 
         Written for speed: under load every publication that comes in drives another out.
         """
-        owners, numbers, times, left = self.owners, self.numbers, self.times, self.size
-        while len(times) > least and (left > size or times[0] <= oldest):
-            stream, sequence = owners.popleft(), numbers.popleft()
-            times.popleft()
+        times, left, count = self.times, self.size, len(self.times)
+        next_owner, next_number, next_time = self.owners.popleft, self.numbers.popleft, times.popleft
+        while count > least and (left > size or times[0] <= oldest):
+            stream, sequence, count = next_owner(), next_number(), count - 1
+            next_time()
             if sequence > stream.last:
                 self._windows.end_holes(stream, sequence)
             each = len(stream.recent.pop(sequence).frame) + OVERHEAD
