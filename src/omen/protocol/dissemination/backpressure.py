@@ -83,6 +83,11 @@ class Backpressure:
             for key in [key for key in table if key[1] == peer]:
                 del table[key]
 
+    def forget(self, topic: Topic, peer: NodeId) -> None:
+        """This node, or the neighbour, has given the topic up."""
+        self._heard.pop((topic, peer), None)
+        self._told.pop((topic, peer), None)
+
     def _tell(self, carried: TopicWindow, cause: NodeId, now: Time) -> None:
         """Everybody on the tree but the one it comes from, where the value is another one by much."""
         for peer in sorted(carried.eager):

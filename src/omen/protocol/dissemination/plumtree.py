@@ -204,6 +204,8 @@ class Dissemination:
     def _retire(self, topics: Set[Topic], now: Time) -> None:
         if topics:
             for topic in sorted(topics):
+                for peer in self._windows.topics[topic].peers:
+                    self._backpressure.forget(topic, peer)
                 self._windows.retire(topic, now)
                 self._replays.discard(topic)
             self._unlinked = [carried for carried in self._unlinked if carried.topic not in topics]
@@ -229,6 +231,7 @@ class Dissemination:
                 elif peer in carried.peers:
                     lost = True
                     carried.drop_peer(peer, now)
+                    self._backpressure.forget(carried.topic, peer)
             self._anti_entropy.compare(ref, new, now)
         if lost:
             for stream in self._streams.values():

@@ -37,7 +37,7 @@ class Hole:
         self.since = since
         self.due = due
         self.by_mark = by_mark
-        self.is_told = not by_mark
+        self.is_told = False
 
 
 class Position:

@@ -117,14 +117,19 @@ class WindowBudget:
         """What is kept free, so that room is made seldom."""
         return self._most // 32
 
-    def make(self) -> None:
-        """The largest window gives way, its oldest publications first: more of them than needed, to do this seldom."""
+    def make(self, asking: TopicWindow) -> None:
+        """The largest window gives way, its oldest publications first: more of them than needed, to do this seldom.
+
+        The newest of the window that asks stays, however large it is; of other topics even the last may go.
+        """
         while self.left < self.reserve:
-            largest = max(self._topics.values(), key=lambda carried: carried.size)
-            if len(largest.times) < 2:
+            spare = (each for each in self._topics.values() if len(each.times) > (each is asking))
+            largest = max(spare, key=lambda each: (each.size, -each.times[0]), default=None)
+            if largest is None:
                 return
-            largest.shrink_to(largest.size - largest.size // 16)
-            span = largest.times[-1] - largest.times[0]
+            newest = largest.times[-1]
+            largest.shrink_to(largest.size - largest.size // 16, int(largest is asking))
+            span = newest - largest.times[0] if largest.times else asking.times[-1] - newest
             if span < self._repair_time and not largest.is_cut:
                 largest.is_cut = True
                 self.cuts += 1
@@ -270,13 +275,13 @@ class TopicWindow:
         """Within the bytes of all topics together."""
         self._set_limit(self.size + self.size // 64 + CHUNK)
         if self._room.left < 0:
-            self._room.make()
+            self._room.make(self)
             if self._room.left < 0:
                 self._set_limit(self.size)
 
-    def shrink_to(self, size: int) -> None:
-        """The oldest go; the newest stays however large it is."""
-        self._drop(size, NEVER, 1)
+    def shrink_to(self, size: int, least: int = 1) -> None:
+        """The oldest go; the newest so many stay however large they are."""
+        self._drop(size, NEVER, least)
         self._set_limit(self.size)
 
     def _set_limit(self, limit: int) -> None:

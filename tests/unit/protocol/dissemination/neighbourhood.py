@@ -125,6 +125,11 @@ class Neighbourhood:
         self.parts[node].on_ready(peer, self.now)
         self._obey(node, self.parts[node], self.outs[node].take())
 
+    def room(self, node: NodeId, peer: NodeId, room: int) -> None:
+        """The queue of a node for a peer can take so many bytes more."""
+        self.parts[node].on_room(peer, room, self.now)
+        self._obey(node, self.parts[node], self.outs[node].take())
+
     def replay(self, node: NodeId, topic: Topic = TOPIC) -> None:
         self.parts[node].replay(topic, self.now)
         self._obey(node, self.parts[node], self.outs[node].take())

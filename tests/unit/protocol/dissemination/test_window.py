@@ -113,6 +113,30 @@ def test_neighbours_do_not_await_from_each_other_what_another_has_told_as_a_gap(
     assert [nodes.sequences(node, 1) for node in (3, 4)] == [[1, -2, 3]] * 2, "not after 5 s"
 
 
+def test_word_of_a_hole_that_a_publication_showed_reaches_neighbours_off_the_tree() -> None:
+    """Node 3 stands behind one that is frozen; 2 knows of its hole by what came behind it, and told only its tree."""
+    nodes = Neighbourhood([(1, 2), (2, 3), (1, 4), (3, 4)], **asdict(LIVE.dissemination))
+    nodes.latency = lambda sender, to: 3000 if {sender, to} == {2, 3} else 1000
+    publish_many(nodes, 1, 20)
+    nodes.run(3 * SECOND)
+    last = nodes.sequences(3, 1)[-1]
+    missing = range(last + 1, last + 6)
+    nodes.drops = lambda sender, to, message: (
+        4 in {sender, to} or (isinstance(message, Publication) and to == 2 and message.sequence in missing)
+    )
+    assert 3 not in nodes.parts[2].topics[TOPIC].eager
+    for _ in missing:
+        nodes.publish(1, b"x")
+    nodes.publish(1, b"x")
+    nodes.parts[1].topics[TOPIC].shrink_to(0)
+    for _ in range(40):
+        nodes.publish(1, b"x")
+        nodes.run(200)
+    for node in (2, 3):
+        told = nodes.sequences(node, 1)
+        assert -missing[0] in told and told[-1] > missing[-1]
+
+
 def test_what_comes_after_its_gap_is_dropped_and_counted() -> None:
     nodes = Neighbourhood([(1, 2)])
     publish_many(nodes, 1, 1)
@@ -200,6 +224,26 @@ def test_all_windows_together_are_bounded_too_and_the_largest_gives_way_first() 
     nodes.run(100 * SECOND)
     assert kept(nodes, 2, calm) == kept(nodes, 2, busy) == 0
     assert sum(window.limit for window in nodes.parts[2].topics.values()) == 0
+
+
+@pytest.mark.parametrize("many", [0, 20], ids=["one large publication on each topic", "and many small ones on the rest"])
+def test_windows_of_a_single_publication_give_way_too(many: int) -> None:
+    """A window with one large publication once ended the search for room, and all others went on growing."""
+    total = 10 * (OVERHEAD + 10_029)
+    nodes = Neighbourhood([(1, 2)], total_window_bytes=total)
+    topics = range(1, 61)
+    for node in (1, 2):
+        nodes.want(node, topics)
+    for topic in topics:
+        for _ in range(many if topic > 1 and many else 1):
+            nodes.publish(1, bytes(500 if topic > 1 and many else 10_000), topic)
+            nodes.run(2)
+        for node in (1, 2):
+            assert nodes.parts[node].status().bytes <= total
+            assert kept(nodes, node, topic) >= 1
+    for node in (1, 2):
+        assert nodes.parts[node].status().bytes > total // 2
+        assert nodes.parts[node].status().cuts == len(nodes.cuts[node]) > 0
 
 
 def test_more_publishers_than_there_is_room_for_lose_nothing_and_are_counted() -> None:

@@ -1,0 +1,25 @@
+"""What a node remembers of how much a topic can take."""
+
+from __future__ import annotations
+
+from omen.protocol.events import PLENTY
+from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
+
+OTHER = TOPIC + 1
+
+
+def test_nothing_is_remembered_of_a_topic_that_was_given_up() -> None:
+    """Else reply topics, of which a node takes up thousands, would leave an entry each for as long as a link lasts."""
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    for node in (1, 2, 3):
+        nodes.want(node, (TOPIC, OTHER))
+    nodes.room(2, 3, 1000)
+    nodes.run(5)
+    assert nodes.parts[1].room(TOPIC, nodes.now) == nodes.parts[1].room(OTHER, nodes.now) == 1000
+    nodes.want(1, (TOPIC,))
+    nodes.want(1, (TOPIC, OTHER))
+    assert nodes.parts[1].room(TOPIC, nodes.now) == 1000
+    assert nodes.parts[1].room(OTHER, nodes.now) == PLENTY
+    nodes.want(2, (OTHER,))
+    nodes.want(2, (TOPIC, OTHER))
+    assert nodes.parts[1].room(TOPIC, nodes.now) == PLENTY
