@@ -433,6 +433,8 @@ class Dissemination:
                     if carried is not None and sender in carried.peers:
                         heard |= self._anti_entropy.hear(carried, sender, marks, compare, now)
                 self._retransmission.on_answer(sender, answers, heard, now)
+                if compare:
+                    self._retransmission.note_restart(sender, now)
             case RetransmissionRequest(wants, graft):
                 for topic, publisher, incarnation, first, _ in wants if graft else ():
                     carried = self._windows.topics.get(topic)

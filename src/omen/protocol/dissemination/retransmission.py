@@ -105,6 +105,10 @@ class Flow:
         if len(self._given_up) > CREDITS_AT_MOST:
             del self._given_up[next(iter(self._given_up))]
 
+    def is_lost(self, request: Request, now: Time) -> bool:
+        """Whether the neighbour had this request when it said what has just come: links keep order."""
+        return now - request.asked_at > self._fastest
+
     def note_overdue(self) -> None:
         self.credits = max(self.credits // 2, self._settings.credits)
 
@@ -189,6 +193,20 @@ class Retransmission:
         self._came_at.pop(peer, None)
         self._shunned.pop(peer, None)
         self._flows.pop(peer, None)
+
+    def note_restart(self, peer: NodeId, now: Time) -> None:
+        """It begins anew to say how far it is, for it has dropped what its link had no room for.
+
+        That may be answers: what they were to bring is requested again, less of it at a time.
+        """
+        flow = self._flows.get(peer)
+        lost = [request for request in self._requests.get(peer, ()) if flow is not None and flow.is_lost(request, now)]
+        for request in lost:
+            self._requests[peer].remove(request)
+            self._flow(peer).give_up(request)
+        if lost:
+            self._flow(peer).note_overdue()
+            self._is_urgent = True
 
     # Requests
 

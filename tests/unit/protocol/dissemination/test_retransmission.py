@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
+from omen.net.settings import LIVE
 from omen.protocol.events import MILLISECOND
 from omen.protocol.messages.publications import Announce, Publication
 from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
@@ -191,3 +192,30 @@ def test_a_new_neighbour_is_heard_before_a_stream_ends_its_wait(crashes: bool, l
     found = nodes.sequences(3, 1)
     assert min(found) > 0
     assert found[-3:] == [51, 52, 53]
+
+
+def test_answers_that_a_full_link_dropped_are_asked_for_again_as_soon_as_there_is_room() -> None:
+    """The neighbour says how far it is then; until its answers were overdue a second passed each time."""
+    nodes = Neighbourhood([(1, 2)], **asdict(LIVE.dissemination))
+    for dropped in (3, None):  # how long an answer takes is known from the first hole
+        nodes.drops = lambda sender, to, message, at=dropped: (
+            isinstance(message, Publication) and message.sequence == at
+        )
+        for _ in range(5):
+            nodes.publish(1)
+            nodes.run(2)
+        nodes.run(3000)
+    assert nodes.sequences(2, 1) == list(range(1, 11))
+    nodes.behind(1, 2)
+    for _ in range(600):
+        nodes.publish(1, bytes(1000))
+    nodes.ready(1, 2)
+    nodes.drops = lambda sender, to, message: sender == 1 and getattr(message, "answers", 1) != 0
+    nodes.run(5)
+    nodes.behind(1, 2)
+    nodes.drops = lambda sender, to, message: False
+    nodes.run(20)
+    assert len(nodes.sequences(2, 1)) == 10
+    nodes.ready(1, 2)
+    nodes.run(100)
+    assert nodes.sequences(2, 1) == list(range(1, 611))

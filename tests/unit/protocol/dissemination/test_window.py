@@ -226,7 +226,7 @@ def test_all_windows_together_are_bounded_too_and_the_largest_gives_way_first() 
     assert sum(window.limit for window in nodes.parts[2].topics.values()) == 0
 
 
-@pytest.mark.parametrize("many", [0, 20], ids=["one large publication on each topic", "and many small ones on the rest"])
+@pytest.mark.parametrize("many", [0, 20], ids=["a large one on each topic", "and small ones on the rest"])
 def test_windows_of_a_single_publication_give_way_too(many: int) -> None:
     """A window with one large publication once ended the search for room, and all others went on growing."""
     total = 10 * (OVERHEAD + 10_029)
