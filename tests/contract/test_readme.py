@@ -28,7 +28,7 @@ def test_the_commands_of_the_readme_print_what_it_shows(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[2] / "examples", "examples")
     session = [command for command in commands("README.md") if command.printed]
-    assert len(session) == 8
+    assert len(session) == 9
     for command in session:
         assert main(command.words[1:]) == 0
         assert TIMES.sub("T", capsys.readouterr().out.strip()) == TIMES.sub("T", command.printed.strip())

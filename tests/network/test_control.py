@@ -82,9 +82,11 @@ def test_buttons_do_what_they_say_for_those_with_the_token_alone(tmp_path: Path)
         token, kill = state["token"], {"action": "kill", "node": "n2"}
         assert printed == f"http://{state['http']}/#token={token}\n"
         assert (tmp_path / PAGE).stat().st_mode & 0o077 == 0
+        asked = subprocess.run([*OMEN, "status", "--at", printed.strip()], capture_output=True, text=True, timeout=30)
+        assert (asked.returncode, asked.stdout.splitlines()[1].split()[:2]) == (0, ["page", "ok"]), asked.stderr
         for wrong in (None, "", "x" * len(token)):
             assert ask(state, kill, wrong)[0] == 401
-        assert ask(state, kill, token, "evil.example")[0] == 404
+        assert ask(state, kill, token, "evil.example")[0] == 403
         assert is_running(pids(tmp_path)["n2"])
         assert ask(state, kill, token) == (200, "n2 killed\n")
         until(lambda: not is_running(pids(tmp_path)["n2"]))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,16 +95,30 @@ def _live(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.json:
         print("\nAlive: an overlay by low-oda, carrying publications.")
     tell = (lambda line: None) if arguments.json else (lambda line: print(f"  {line}", flush=True))
-    found = run_live(folder / "live", arguments.seed, tell, partial(_stay, tell) if arguments.watch else lambda: None)
+    stay = partial(_stay, tell) if arguments.watch else lambda: None
+    with _ended_as_by_ctrl_c():
+        found = run_live(folder / "live", arguments.seed, tell, stay)
     if not arguments.json:
         _print_live(found)
     return found
 
 
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM, or a terminal that is closed, ends the nodes too: they are processes that would stay."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, signal.default_int_handler) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
 def _stay(tell: Callable[[str], None]) -> None:
     """Until Ctrl-C."""
-    tell("the nodes publish until Ctrl-C")
     with suppress(KeyboardInterrupt):
+        tell("the nodes publish until Ctrl-C")
         while True:
             time.sleep(3600)
 

@@ -98,10 +98,19 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--state", metavar="DIR", default=STATE, help=f"the folder nodes keep their state in ({STATE})")
     parser.add_argument(
-        "--at", metavar="HOST:PORT", action="append", help="ask the node with this `http` address; may be repeated"
+        "--at",
+        metavar="HOST:PORT",
+        action="append",
+        type=_address_of,
+        help="ask the node with this `http` address, or with a page at it; may be repeated",
     )
     add_json(parser)
     parser.set_defaults(handler=status)
+
+
+def _address_of(page: str) -> str:
+    """HOST:PORT, also of a page as `omen cluster up` and `omen watch` print it."""
+    return page.removeprefix("http://").partition("/")[0]
 
 
 def status(arguments: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from omen.net.local.cluster import CLIENT, KEYS, LOGS, NODES, Plan, read_plan, s
 from omen.net.local.cuts import ALL, CHANGED, Cut, ignore_cuts, obey_cuts, read_cuts, write_cuts
 from omen.net.local.forking import fork
 from omen.net.names import join_address
+from omen.net.observe.http_server import answer_program
 from omen.net.observe.logs import write_log
 from omen.net.observe.serving import TEXT, Reply, Request, Server, Stream
 from omen.net.running import run_beside
@@ -135,9 +136,11 @@ async def _serve(folder: Path, token: str, broker: Broker) -> None:
         reply = page.answer(request)
         if reply is not None:
             return reply
-        if request.path == "/control" and page.is_for_here(request):
+        if not page.is_for_here(request):
+            return refuse(HTTPStatus.FORBIDDEN, "ask for this page by address, or as localhost")
+        if request.path == "/control":
             return await control.answer(request)
-        return refuse(HTTPStatus.NOT_FOUND, "there are /, /events and /control")
+        return answer_program(broker, request)
 
     server = await Server(handle).start(listener)
     write_page_state(folder, {"http": join_address(*listener.getsockname()[:2]), "token": token})

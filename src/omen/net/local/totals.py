@@ -21,11 +21,12 @@ def total_survey(nodes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Counts and degrees over a survey (`cluster.survey`); a node that did not answer counts as a node alone."""
     answered = [node for node in nodes if "links" in node]
     degrees = [len(node["links"]) for node in answered]
+    links = {frozenset((node["name"], peer)) for node in answered for peer in node["links"]}
     return {
         "nodes": len(nodes),
         "well": sum(node["status"] in ("ok", "left") for node in nodes),
         "topics": len({topic["topic"] for node in answered for topic in node["topics"]}),
-        "links": sum(degrees) // 2,
+        "links": len(links),
         "avg_degree": sum(degrees) / len(degrees) if degrees else 0.0,
         "max_degree": max(degrees, default=0),
         "refused": _by_reason(answered, "refused"),

@@ -50,6 +50,14 @@ def _health(found: dict[str, Any]) -> Answer:
     return status, JSON, json.dumps(found) + "\n"
 
 
+def answer_program(broker: Broker, request: Request) -> Reply:
+    """The same, for a server."""
+    from omen.net.observe.serving import Reply
+
+    status, kind, text = answer(broker, request.method, request.path, request.headers.get("accept", ""))
+    return Reply(status, kind, text.encode())
+
+
 class PageServer:
     """The pages of a node, while they are served."""
 
@@ -65,16 +73,13 @@ class PageServer:
 
 async def serve_pages(broker: Broker, listener: socket.socket) -> PageServer:
     """Serve a broker's pages on a socket. What that needs is loaded here: most nodes that are embedded serve none."""
-    from omen.net.observe.serving import Reply, Server
+    from omen.net.observe.serving import Server
     from omen.net.watching.page import LivePage
 
     page = LivePage(broker, is_loopback(broker.config.http))
 
     async def handle(request: Request) -> Reply | Stream:
         live = page.answer(request)
-        if live is not None:
-            return live
-        status, kind, text = answer(broker, request.method, request.path, request.headers.get("accept", ""))
-        return Reply(status, kind, text.encode())
+        return live if live is not None else answer_program(broker, request)
 
     return PageServer(await Server(handle).start(listener), page)

@@ -37,6 +37,10 @@ def test_totals_count_silent_nodes_but_take_degrees_from_answers_alone() -> None
     assert total_survey([])["avg_degree"] == 0.0
 
 
+def test_links_of_a_node_that_is_asked_alone_are_all_counted() -> None:
+    assert total_survey([answer("n1", ["n2", "n3", "n4"], {})])["links"] == 3
+
+
 def test_topics_are_counted_with_their_pieces_where_all_nodes_have_answered() -> None:
     def node(name: str, links: list[str], topics: dict[str, bool]) -> dict[str, Any]:
         told = [{"topic": topic, "subscribed": is_wanted} for topic, is_wanted in topics.items()]
