@@ -57,7 +57,7 @@ def _search_apart(components: Components, groups: Groups, g: Whole, u: Whole, li
     """
     members, labels, topic_offsets = components.members, components.label, components.topic_offsets
     degrees, by_zone = groups.common.degrees, groups.by_zone[groups.rules.zones[u]]
-    none = np.uint32(degrees.size)
+    any_own, none = groups.any_own, np.uint32(degrees.size)
     best = none
     any_apart = False
     for i in range(components.node_offsets[u], components.node_offsets[u + 1]):
@@ -70,21 +70,25 @@ def _search_apart(components: Components, groups: Groups, g: Whole, u: Whole, li
                 v = members[q]
                 if v >= best:
                     break
-                if labels[q] != mine and _is_candidate(groups, by_zone, g, u, v):
-                    any_apart = True
-                    if degrees[v] < limit:
-                        best = v
-                        break
+                if labels[q] != mine and (any_own or by_zone[v] == g):
+                    below = degrees[v] < limit
+                    if (below or not any_apart) and _is_candidate(groups, u, v, g):
+                        any_apart = True
+                        if below:
+                            best = v
+                            break
         else:
             for place in range(components.place[i] + 1, topic_offsets[t + np.uint32(1)]):
                 v = members[place]
                 if v >= best:
                     break
-                if labels[place] != mine and _is_candidate(groups, by_zone, g, u, v):
-                    any_apart = True
-                    if degrees[v] < limit:
-                        best = v
-                        break
+                if labels[place] != mine and (any_own or by_zone[v] == g):
+                    below = degrees[v] < limit
+                    if (below or not any_apart) and _is_candidate(groups, u, v, g):
+                        any_apart = True
+                        if below:
+                            best = v
+                            break
     if not any_apart:
         groups.bound[g, u] = 0
         groups.friendly_bound[g, u] = 0
@@ -92,8 +96,8 @@ def _search_apart(components: Components, groups: Groups, g: Whole, u: Whole, li
 
 
 @borrowing
-def _is_candidate(groups: Groups, by_zone: npt.NDArray[np.int8], g: Whole, u: Whole, v: Whole) -> bool:
-    if (by_zone[v] != g and not groups.any_own) or groups.common.degrees[v] == SATURATED:
+def _is_candidate(groups: Groups, u: Whole, v: Whole, g: Whole) -> bool:
+    if groups.common.degrees[v] == SATURATED:
         return False
     return bool(group_of_pair(groups.rules, np.int64(u), np.int64(v)) == g)
 

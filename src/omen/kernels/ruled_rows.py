@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from omen.kernels.compiling import compiled
 from omen.kernels.greedy_components import Components, Places, Whole, borrowing, first_after
-from omen.kernels.greedy_rows import SATURATED, Rows, befriend, next_row, rows_of, start_levels
+from omen.kernels.greedy_rows import SATURATED, UNLIMITED, Rows, befriend, next_row, rows_of, start_levels
 from omen.kernels.greedy_streams import _compare, _draw_all, _draw_touched, _scatter, _scatter_outside
 
 BARRED = -2  # the group of a pair that is no candidate, as in `engine`
 _BY_ZONE = -1  # a pair without a rule of its own has the group of its zones
 _MOST_KEPT = 256  # candidates of a node over all groups; each group keeps some
+_DRAWN_TOGETHER = 4  # with more groups than these a stream draws the candidates of one alone
 
 Tables = npt.NDArray[np.int32]
 
@@ -53,6 +54,7 @@ class Groups(NamedTuple):
     any_own: bool  # whether a pair has a group of its own that is not BARRED
     special: Places  # scratch, by node, _BY_ZONE between uses
     picked: Places  # scratch: the nodes touched that are in a group
+    grouped: Places  # scratch: the group of each node touched
     highest: Places  # scratch: the highest count of each group
 
 
@@ -102,6 +104,7 @@ def groups_of(
         by_zone,
         any_own,
         np.full(nodes, _BY_ZONE, np.int32),
+        np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1, np.int32),
         np.empty(count, np.int32),
     )
@@ -199,7 +202,8 @@ def group_of_pair(rules: PairRules, u: Whole, v: Whole) -> np.int32:
 def stream_group(components: Components, groups: Groups, g: Whole, u: Whole, limit: Whole) -> None:
     """Count row u anew and keep its best candidates of a group; `best` is then as after `stream_row`.
 
-    Of the other groups only the bounds are lowered: what they keep stays true, since contributions only fall.
+    The bounds of the other groups are lowered too. Where they are few, those whose candidates left some pairs out get
+    new ones from the same counts; what the others keep stays true, since contributions only fall.
     """
     rows, highest = rows_in(groups, g), groups.highest
     for h in range(highest.size):
@@ -208,9 +212,14 @@ def stream_group(components: Components, groups: Groups, g: Whole, u: Whole, lim
     if any_dense:
         _mask(groups, g, u)
         _draw_all(rows, u, limit)
+        highest[g] = rows.best[2]
     else:
-        _draw_touched(rows, u, limit, _pick(groups, g, u, reached))
-    highest[g] = rows.best[2]
+        _draw_groups(groups, g, u, np.int64(limit), reached)
+        least = np.int32(reached > 0)  # `_sift` leaves out what contributes 1: there may be such pairs in any group
+        rows.best[1] = max(rows.best[1], np.int64(least))
+        highest[g] = rows.best[2]
+        for h in range(highest.size):
+            highest[h] = max(highest[h], least)
     for h in range(highest.size):
         groups.bound[h, u] = min(groups.bound[h, u], highest[h])
         groups.friendly_bound[h, u] = min(groups.friendly_bound[h, u], highest[h])
@@ -279,28 +288,75 @@ def _mask(groups: Groups, g: Whole, u: Whole) -> None:
 
 
 @borrowing
-def _pick(groups: Groups, g: Whole, u: Whole, reached: np.int64) -> np.int64:
-    """List the nodes of a group among those touched, so many as returned; note the highest count of each other group.
+def _sift(groups: Groups, u: Whole, reached: np.int64) -> np.int64:
+    """Leave those candidates alone among the nodes touched that contribute 2 or more, so many as returned.
 
-    Nodes that are no candidates are in no group.
+    `grouped` is then the group of each, and `highest` the highest count of each group. Most nodes touched are counted
+    once, and a contribution of 1 is searched directly. What is left is few, and so are the tests that a processor
+    cannot foresee.
     """
-    rules, special, counts, degrees = groups.rules, groups.special, groups.common.counts, groups.common.degrees
-    touched, picked, highest = groups.common.touched, groups.picked, groups.highest
-    for k in range(rules.offsets[u], rules.offsets[u + 1]):
-        special[rules.nodes[k]] = rules.groups[k]
-    by_zone = groups.by_zone[rules.zones[u]]
-    count = np.int64(0)
+    counts, degrees, special = groups.common.counts, groups.common.degrees, groups.special
+    touched, grouped, highest = groups.common.touched, groups.grouped, groups.highest
+    by_zone = groups.by_zone[groups.rules.zones[u]]
+    _mark_own(groups, u)
+    several = np.int64(0)
     for k in range(reached):
         v = np.uint32(touched[k])
+        weight = counts[v]
+        more = weight > 1
+        counts[v] = weight if more else np.int32(0)
+        touched[np.uint64(several)] = v
+        several += np.int64(more)
+    count = np.int64(0)
+    for k in range(several):
+        v = np.uint32(touched[k])
         group = special[v] if special[v] != _BY_ZONE else np.int32(by_zone[v])
-        full = degrees[v] == SATURATED
-        picked[count] = v
-        mine = (group == g) & (not full)
-        count += np.int64(mine)
-        if not mine:
-            if group >= 0 and not full:
-                highest[group] = max(highest[group], counts[v])
-            counts[v] = 0
-    for k in range(rules.offsets[u], rules.offsets[u + 1]):
-        special[rules.nodes[k]] = _BY_ZONE
+        weight = counts[v] if (degrees[v] != SATURATED) & (group >= 0) else np.int32(0)
+        place = np.uint32(max(group, np.int32(0)))
+        highest[place] = max(highest[place], weight)
+        counts[v] = weight
+        touched[np.uint64(count)] = v
+        grouped[np.uint64(count)] = group
+        count += np.int64(weight > 0)
+    if groups.any_own:
+        for k in range(groups.rules.offsets[u], groups.rules.offsets[u + 1]):
+            special[groups.rules.nodes[k]] = _BY_ZONE
     return count
+
+
+@borrowing
+def _mark_own(groups: Groups, u: Whole) -> None:
+    """Mark the pairs of row u that have a group of their own; where all of them are barred, count none of them."""
+    rules, counts = groups.rules, groups.common.counts
+    begin, end = rules.offsets[u], rules.offsets[u + 1]
+    nodes, own = rules.nodes[begin:end], rules.groups[begin:end]
+    if not groups.any_own:
+        for k in range(nodes.size):
+            counts[np.uint32(nodes[k])] = 0
+        return
+    for k in range(nodes.size):
+        groups.special[np.uint32(nodes[k])] = own[k]
+
+
+@borrowing
+def _pick(groups: Groups, g: Whole, several: np.int64) -> np.int64:
+    """List the nodes of a group among those sifted, so many as returned."""
+    touched, grouped, picked = groups.common.touched, groups.grouped, groups.picked
+    count = np.int64(0)
+    for k in range(several):
+        picked[np.uint64(count)] = touched[k]
+        count += np.int64(grouped[k] == g)
+    return count
+
+
+@borrowing
+def _draw_groups(groups: Groups, g: Whole, u: Whole, limit: Whole, reached: np.int64) -> None:
+    """Draw the candidates of a group from the nodes touched, after those of other groups that may gain by it."""
+    counts, highest, touched = groups.common.counts, groups.highest, groups.common.touched
+    several = _sift(groups, u, reached)
+    for step in range(1, highest.size + 1):
+        h = (np.int64(g) + step) % highest.size
+        if h == g or (highest.size <= _DRAWN_TOGETHER and highest[h] > 1 and groups.threshold[h, u] != 1):
+            _draw_touched(rows_in(groups, h), u, limit if h == g else np.int64(UNLIMITED), _pick(groups, h, several))
+    for k in range(several):
+        counts[np.uint32(touched[k])] = 0
