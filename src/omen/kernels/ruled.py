@@ -71,33 +71,30 @@ def _search_apart(components: Components, groups: Groups, g: Whole, u: Whole, li
                 if v >= best:
                     break
                 if labels[q] != mine and (any_own or by_zone[v] == g):
-                    below = degrees[v] < limit
-                    if (below or not any_apart) and _is_candidate(groups, u, v, g):
-                        any_apart = True
-                        if below:
-                            best = v
-                            break
+                    if _is_candidate(groups, u, v, g, limit):
+                        best = v
+                        break
+                    any_apart = any_apart or _is_candidate(groups, u, v, g, SATURATED)
         else:
             for place in range(components.place[i] + 1, topic_offsets[t + np.uint32(1)]):
                 v = members[place]
                 if v >= best:
                     break
                 if labels[place] != mine and (any_own or by_zone[v] == g):
-                    below = degrees[v] < limit
-                    if (below or not any_apart) and _is_candidate(groups, u, v, g):
-                        any_apart = True
-                        if below:
-                            best = v
-                            break
-    if not any_apart:
+                    if _is_candidate(groups, u, v, g, limit):
+                        best = v
+                        break
+                    any_apart = any_apart or _is_candidate(groups, u, v, g, SATURATED)
+    if best == none and not any_apart:
         groups.bound[g, u] = 0
         groups.friendly_bound[g, u] = 0
     return np.int64(-1) if best == none else np.int64(best)
 
 
 @borrowing
-def _is_candidate(groups: Groups, u: Whole, v: Whole, g: Whole) -> bool:
-    if groups.common.degrees[v] == SATURATED:
+def _is_candidate(groups: Groups, u: Whole, v: Whole, g: Whole, limit: Whole) -> bool:
+    """Whether a link to this node is of the group, and its degree below the limit."""
+    if groups.common.degrees[v] >= limit:
         return False
     return bool(group_of_pair(groups.rules, np.int64(u), np.int64(v)) == g)
 
