@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 KERNELS := $(wildcard src/omen/kernels/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test coverage search search-of-the-day demo lint style types imports duplicates hooks format docs release \
+.PHONY: help setup test coverage search soak search-of-the-day demo lint style types imports duplicates hooks format docs release \
 	bench bench-compare claims lock clean
 
 help:  ## this list
@@ -38,6 +38,10 @@ search: setup  ## look for trouble: 300 random worlds within L, 100 beyond it, 1
 	$(BIN)/omen simulate --search --worlds cramped --seeds 0..99 --workers $(WORKERS) || status=1; \
 	$(BIN)/python -m tools.search_of_the_day --workers $(WORKERS) || status=1; \
 	exit $$status
+
+soak: setup  ## long runs, recorded in docs/soak.md: PART=busy, worlds, cluster, chaos, sieges, fuzz, stalls, mqtt or page
+	@$(if $(filter fuzz,$(PART)),$(INSTALL) atheris==3.0.0)
+	@$(BIN)/python -m tools.soak $(if $(PART),$(PART),--help) $(RUNS)
 
 search-of-the-day: setup  ## a few worlds whose seeds come from the date; what fails becomes a scenario and a warning
 	@$(BIN)/python -m tools.search_of_the_day --within 20 --beyond 3 --warn --workers $(WORKERS)
