@@ -26,13 +26,19 @@ def test_the_demo_kills_nodes_of_a_live_cluster_and_loses_nothing(tmp_path: Path
     assert done.stdout.endswith("lost 0\nduplicated 0\n")
 
 
+def _heed_signals() -> None:
+    """What runs the tests in the background may ignore some, and its children would too."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_demo_that_is_watched_goes_on_until_a_signal_and_leaves_no_process(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "omen.cli", "demo", "--watch", "--out", str(tmp_path)]
-    demo = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    demo = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=_heed_signals)
     try:
         assert demo.stdout is not None
         assert any("the nodes publish until Ctrl-C" in line for line in demo.stdout)

@@ -106,7 +106,8 @@ def _live(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
 @contextmanager
 def _ended_as_by_ctrl_c() -> Iterator[None]:
     """SIGTERM, or a terminal that is closed, ends the nodes too: they are processes that would stay."""
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    every = (signal.SIGTERM, signal.SIGHUP)
+    numbers = [number for number in every if signal.getsignal(number) != signal.SIG_IGN]  # nohup: it is to stay
     before = [signal.signal(number, signal.default_int_handler) for number in numbers]
     try:
         yield
