@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "bench" / "results" / "soak.jsonl"
 PAGE = ROOT / "docs" / "soak.md"
 OUTPUT = ROOT / "build" / "soak"
-SUMS = ("lost", "told", "silent", "duplicated", "disordered", "swollen", "gaps")
+SUMS = ("lost", "told", "silent", "duplicated", "disordered", "swollen")
 """Of runs that print one JSON object each: what is added up."""
 TAIL = 160
 """Characters of the last line that a record keeps, where a run prints text."""
@@ -137,7 +137,11 @@ def summarise(lines: Sequence[str]) -> str:
     """What a run came to: sums over the objects it printed, or the end of its last line."""
     told = [line for line in lines if line.strip()]
     objects = [json.loads(line) for line in told if line.startswith("{")]
-    sums = {name: sum(each.get(name) or 0 for each in objects) for name in SUMS if any(name in o for o in objects)}
+    sums = {
+        name: sum(each[name] for each in objects if each.get(name))
+        for name in SUMS
+        if any(name in each for each in objects)
+    }
     if sums:
         counted = ", ".join(f"{name} {total:g}" for name, total in sums.items())
         return f"{len(objects)} run{'s' if len(objects) > 1 else ''}: {counted}"

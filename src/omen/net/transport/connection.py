@@ -21,6 +21,9 @@ READ_BYTES = 1 << 16  # at a time: what asyncio would take, four times that, is 
 OTHER = 0  # the first byte of a frame with one of the overlay's own messages
 MESSAGES_PER_TURN = 50
 WRITTEN_AT_ONCE = 1 << 18
+OVERFLOW = 4
+"""A queue may hold so many times `queue_bytes` until its publications are dropped: publishers are held back long before
+that, but what was on its way to this node when they heard of it, in the buffers of both ends, must find room."""
 LAST = bytes(PREFIX)  # a frame without content: the sender writes nothing more on this connection
 
 
@@ -253,7 +256,7 @@ class Connection(asyncio.Protocol):
             return False
         self._bulk += parts
         self.bulk_bytes += size
-        if self.bulk_bytes > limits.queue_bytes and self.is_write_paused:
+        if self.bulk_bytes > OVERFLOW * limits.queue_bytes and self.is_write_paused:
             self.mark_slow_consumer()
         return True
 

@@ -52,14 +52,14 @@ class SendQueues:
         """Tell how full a queue is, in eighths. A link that has not caught up in time is a slow consumer."""
         limits, peer = self._admission.limits, connection.peer
         queue = limits.queue_bytes
-        eighths = 8 * connection.bulk_bytes // queue if connection.is_write_paused else 0
+        eighths = min(8, 8 * connection.bulk_bytes // queue) if connection.is_write_paused else 0
         if peer is None or connection.is_slow_consumer or (not eighths and not connection.eighths):
             return
         if not connection.eighths:
             connection.crowded_since = now
         if eighths != connection.eighths:
             connection.eighths = eighths
-            self._listener.on_peer_room(peer.node, queue - connection.bulk_bytes if eighths else PLENTY)
+            self._listener.on_peer_room(peer.node, max(0, queue - connection.bulk_bytes) if eighths else PLENTY)
         if eighths and now - connection.crowded_since > limits.backpressure_timeout_s:
             connection.mark_slow_consumer()
 

@@ -154,8 +154,11 @@ def test_much_of_a_tick_is_written_in_parts_lest_all_of_it_be_there_twice() -> N
 def test_a_peer_that_does_not_read_is_a_slow_consumer_until_it_does() -> None:
     def test(connection: Connection, transport: FakeTransport, owner: Owner) -> None:
         connection.pause_writing()
+        most = 0
         while not connection.is_slow_consumer:
+            most = connection.bulk_bytes
             queue(connection, bytes(40))
+        assert 350 < most <= 400, "what was on its way when publishers were held back finds room"
         assert owner.events[-1] == "slow_consumer" and connection.bulk_bytes == 0
         assert not queue(connection, PUBLICATION), "publications are left out"
         assert queue(connection, OVERLAY, urgent=True), "messages of the overlay are not"
