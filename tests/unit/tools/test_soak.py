@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,21 @@ def test_every_run_is_a_module_that_exists() -> None:
     for runs in soak.PARTS.values():
         for command in runs.values():
             assert importlib.util.find_spec(command.split()[0]) is not None, command
+
+
+def test_no_run_loads_what_a_record_does_not_name() -> None:
+    modules = {command.split()[0] for runs in soak.PARTS.values() for command in runs.values()}
+    rooms = {f"omen.{room}" for room in soak.NOT_RUN}
+    program = (
+        "import importlib, sys\n"
+        f"for name in {sorted(modules)!r}: importlib.import_module(name)\n"
+        "import omen.cli.node, omen.cli.simulate\n"
+        f"print(sorted(set(sys.modules) & {rooms!r}))"
+    )
+    paths = os.pathsep.join(str(soak.ROOT / place) for place in ("src", "tests", "."))
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
