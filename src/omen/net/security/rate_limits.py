@@ -86,15 +86,18 @@ class Bans:
         if former is None or now > former.until + self._longest_s:
             former = _Ban(0, 0.0)
         length = min(self._first_s * 2.0 ** min(former.count, 30), self._longest_s)
-        self._bans[who] = _Ban(former.count + 1, now + length)
-        if len(self._bans) > REMEMBERED:
-            self._bans.popitem(last=False)
+        self._keep(who, _Ban(former.count + 1, now + length))
         return length
 
     def ban_for(self, who: Hashable, now: float, length: float) -> None:
         """A ban of another's making, of this length; one that lasts longer stays."""
         former = self._bans.pop(who, None) or _Ban(0, 0.0)
-        self._bans[who] = _Ban(former.count, max(former.until, now + length))
+        self._keep(who, _Ban(former.count, max(former.until, now + length)))
+
+    def _keep(self, who: Hashable, ban: _Ban) -> None:
+        self._bans[who] = ban
+        if len(self._bans) > REMEMBERED:
+            self._bans.popitem(last=False)
 
     def remaining(self, who: Hashable, now: float) -> float:
         """How long a ban still lasts; 0: there is none."""

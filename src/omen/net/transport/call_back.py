@@ -19,7 +19,12 @@ PATIENCE_S = 3.0
 
 
 class CallBacks:
-    """Each process that joins is called back once, where there is doubt; one that cannot be reached is refused."""
+    """Each process that joins is called back once, where there is doubt; one that cannot be reached is refused.
+
+    It costs a dial to where a stranger says, so the address that the connection came from pays for it, and only so many
+    are made at once. What is not paid for is not made: the check helps those who set a wrong address, and keeps no
+    node out.
+    """
 
     def __init__(self, admission: AdmissionControl) -> None:
         self._admission = admission
@@ -28,7 +33,7 @@ class CallBacks:
 
     def consider(self, connection: Connection, hello: Hello, own_address: str) -> None:
         """A node has come in by this connection."""
-        if not is_doubtful(hello, connection.remote) or hello.session in self._called:
+        if not is_doubtful(hello, connection.remote) or hello.session in self._called or not self._may_dial(connection):
             return
         self._called[hello.session] = None
         if len(self._called) > REMEMBERED:
@@ -36,6 +41,13 @@ class CallBacks:
         task = asyncio.get_running_loop().create_task(self._call(connection, hello, own_address))
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
+
+    def _may_dial(self, connection: Connection) -> bool:
+        """By address, not by node: whoever may go by any name would have a budget for each."""
+        admission = self._admission
+        if len(self._calls) >= admission.limits.dials_at_once:
+            return False
+        return admission.dials.pay(connection.remote, asyncio.get_running_loop().time())
 
     async def _call(self, connection: Connection, hello: Hello, own_address: str) -> None:
         cause = await call_back(hello, self._admission.credentials.contexts)

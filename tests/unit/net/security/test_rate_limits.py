@@ -25,6 +25,9 @@ def test_bans_double_end_and_are_forgotten_and_their_number_is_bounded() -> None
     for number in range(2 * REMEMBERED):
         bans.ban(number, 0.0)
     assert len(bans) == REMEMBERED
+    for number in range(2 * REMEMBERED, 3 * REMEMBERED):
+        bans.ban_for(number, 0.0, 60.0)  # a member with as many names as it likes: each is banned by the core
+    assert len(bans) == REMEMBERED and bans.remaining(3 * REMEMBERED - 1, 0.0) == 60.0
     bans.lift_all()
     assert len(bans) == 0
 
