@@ -73,7 +73,7 @@ class Viewer(msgspec.Struct):
         size = len(bytes(raw))
         if len(self.waiting) >= WAITING_AT_MOST or size > self.room:
             return False
-        self.waiting.append(raw)
+        self.waiting.append(raw.copy())  # or it would keep the whole frame it came in, which may be much larger
         self.room -= size
         return True
 
