@@ -108,3 +108,24 @@ def test_where_signatures_are_marked_unsigned_publications_come_through_as_such(
             assert (signed.payload, signed.verified) == (b"signed", True)
 
     go(test())
+
+
+def test_what_is_made_up_in_a_nodes_own_name_is_not_shown_to_it_as_verified(keys: Path) -> None:
+    """Before: where signatures are marked, anything in a publisher's own name passed for its own."""
+
+    async def test() -> None:
+        async with Broker(config("bob", "tea", security=security(keys, "bob", "mark"))) as bob:
+            eve = await Attacker.dial(bob.address, "127.0.0.1", context_of(Credentials(security_from(keys, "eve"))))
+            assert await eve.greet(hello_of("eve")) is not None
+            await eve.become_neighbour("eve", topic_key("tea"))
+            await bob.publish("tea", b"mine")
+            own, place = bob.status().ref.incarnation, place_of("bob")
+            for incarnation, sequence in ((own, 2), (own - 1, 1)):
+                key = stream_key(topic_key("tea"), place, incarnation)
+                eve.send_frame(make_publication(key, sequence, b"made up", True).frame)
+            found = await take(bob, 2)
+            assert [(each.payload, each.verified) for each in found] == [(b"mine", True), (b"made up", False)]
+            assert found[1].incarnation == own - 1
+            eve.close()
+
+    go(test())

@@ -182,11 +182,12 @@ class Broker(ClusterMember, FormerNames):
         self.inbox.put_error(error)
 
     def _is_verified(self, output: events.Deliver) -> bool:
-        """Whether it is signed by its publisher; of what this node says itself there is no doubt."""
+        """Whether it is signed by its publisher; of what this node says itself, in this incarnation, there is no doubt."""
         signatures = self.admission.signatures
         if signatures is None:
             return False
-        if output.publisher == self.node:
+        core = self.core
+        if output.publisher == self.node and core is not None and output.incarnation == core.ref.incarnation:
             return signatures.signer is not None
         return signatures.verifier is not None and signatures.verifier.is_verified(output)
 

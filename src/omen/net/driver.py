@@ -307,7 +307,7 @@ class Driver:
                 size += len(body) + 4
                 try:
                     publication = parse_publication(body)
-                    if verifier is not None and not self._is_genuine(core, verifier, node, name, publication):
+                    if verifier is not None and not self._is_genuine(core, verifier, connection, publication):
                         continue
                     if self._access.takes(name, publication):
                         self._receive(core, node, publication, now)
@@ -343,18 +343,18 @@ class Driver:
         self.bytes_received[PUBLICATION] += size
 
     def _is_genuine(
-        self, core: OmenNode, verifier: Verifier, node: NodeId, name: str, publication: Publication
+        self, core: OmenNode, verifier: Verifier, connection: Connection, publication: Publication
     ) -> bool:
         """Whether the signature of a publication lets it go on. What is kept already is not looked at again."""
-        signatures = self._admission.signatures
-        if signatures is None or core.keeps(publication.key, publication.sequence):
+        signatures, peer = self._admission.signatures, connection.peer
+        if signatures is None or peer is None or core.keeps(publication.key, publication.sequence):
             return True
         verdict = signatures.takes(verifier, publication)
         if verdict is None:
             return True
-        self.events.note_refused(publication, name, verdict)
-        if verifier.blames(node, publication, verdict):
-            self._feed_safely(PeerOffended(node, Offence.FORGED))
+        self.events.note_refused(publication, peer.name, verdict)
+        if verifier.blames(peer, publication, verdict):
+            self._feed_safely(PeerOffended(peer.node, Offence.FORGED))
         return False
 
     def _receive(self, core: OmenNode, node: NodeId, publication: Publication, now: Time) -> None:

@@ -30,6 +30,7 @@ import msgspec
 from omen.errors import InvalidInput, MissingDependency
 from omen.net.security.config import OFF, REQUIRE, Security
 from omen.net.security.handshake import certified_names
+from omen.net.security.hello import Hello
 from omen.net.security.key_files import names_in
 from omen.protocol.events import Deliver, NodeId
 from omen.protocol.membership.ring import place_of
@@ -144,7 +145,7 @@ class Verifier:
         self._clock = clock
         self._known: OrderedDict[bytes, Identity] = OrderedDict()
         self.known_bytes = 0
-        self._recent: OrderedDict[tuple[StreamKey, int], None] = OrderedDict()
+        self._recent: OrderedDict[tuple[StreamKey, int], int] = OrderedDict()
 
     def check(self, publication: Publication) -> Verdict:
         """What its signature is worth."""
@@ -158,21 +159,26 @@ class Verifier:
             publication.payload,
         )
         if verdict is Verdict.VERIFIED:
-            self._recent[publication.key, publication.sequence] = None
+            self._recent[publication.key, publication.sequence] = hash(publication.fields)
             if len(self._recent) > RECENT:
                 self._recent.popitem(last=False)
         return verdict
 
-    def blames(self, sender: NodeId, publication: Publication, verdict: Verdict) -> bool:
-        """Whether the peer it came from is to blame: where not all verify, one that passes it on may be honest."""
-        return verdict is Verdict.FORGED and (self.is_required or publication.publisher == sender)
+    def blames(self, peer: Hello, publication: Publication, verdict: Verdict) -> bool:
+        """Whether the peer it came from is to blame. One that passes on what another has forged may be honest: it does
+        not verify, or has no certificate to do it by. Only what bears its own name and incarnation is its own: no node
+        takes such from others.
+        """
+        own = (peer.node, peer.incarnation)
+        return verdict is Verdict.FORGED and (publication.publisher, publication.incarnation) == own
 
     def is_verified(self, delivery: Deliver) -> bool:
         """Whether a publication that is delivered now was signed by its publisher. It may have been kept for long."""
         if not delivery.fields:
             return False
         key = stream_key(delivery.topic, delivery.publisher, delivery.incarnation)
-        if (key, delivery.sequence) in self._recent:
+        # By its fields too: what was verified and not kept may have made way for another of its number, unsigned.
+        if self._recent.get((key, delivery.sequence)) == hash(delivery.fields):
             return True
         return any(
             self._check(key, delivery.sequence, opening, delivery.publisher, delivery.fields, delivery.payload)
@@ -235,9 +241,12 @@ class Verifier:
             return None
         if any(fnmatchcase(shown.name, pattern) for pattern in self._refused):
             return None
-        if not any(authority.vouches_for(certificate, self._clock()) for authority in self._authorities):
+        now = self._clock()
+        vouching = [authority for authority in self._authorities if authority.vouches_for(certificate, now)]
+        if not vouching:
             return None
         begins, ends = certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
+        ends = min(ends, max(authority.ends for authority in vouching))
         size = len(shown.certificate) + len(shown.name) + KEY_BYTES
         return Identity(shown.name, place_of(shown.name), _checker(certificate.public_key()), begins, ends, size)
 
@@ -248,6 +257,13 @@ class Authority(msgspec.Struct, frozen=True):
     certificate: Any
     revoked: Any
     needs_list: bool
+
+    @property
+    def ends(self) -> float:
+        """Until when its word counts: as long as its own certificate and its list are good."""
+        until: float = self.certificate.not_valid_after_utc.timestamp()
+        listed = self.revoked.next_update_utc if self.needs_list and self.revoked is not None else None
+        return until if listed is None else min(until, listed.timestamp())
 
     def vouches_for(self, certificate: Certificate, now: float) -> bool:
         from cryptography.exceptions import InvalidSignature

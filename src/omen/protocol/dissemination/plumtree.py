@@ -296,7 +296,7 @@ class Dissemination:
         goes_on = any(stream.is_own for stream in carried.streams.values())
         opened, opened_at = self._numbers.run_of(carried.topic)
         stream = self._windows.open_stream(carried, key, sequence - 1, opened, now)
-        stream.is_own = True
+        stream.is_own, stream.plain = True, False
         stream.opened_at = opened_at
         stream.held = sequence - 1
         stream.passed = 0 if goes_on else sequence - 1
@@ -348,6 +348,9 @@ class Dissemination:
             return
         stream = stream or self._meet(publication, now)
         if stream is None:
+            return
+        if stream.is_own and sequence > stream.last:  # made up; who passes it on may not know better
+            self.impossible += 1
             return
         if not stream.is_determined and publication.is_opening and not any(other < sequence for other in stream.recent):
             stream.opened, stream.opened_at = sequence, now

@@ -90,7 +90,8 @@ class Stream:
     no neighbour had the topic while it was kept. `heard`: when its newest publication was new; `noted_at`: when a
     neighbour last told of one that was not known here, however old. `unheld_bytes`: what is kept of a stream of
     this node's own and was not acknowledged. `is_determined`: known where it begins. `plain`: nothing of this needs
-    a second look, so the next in sequence can go straight through; `top` is then behind, for nobody looks at it.
+    a second look, so the next in sequence can go straight through; `top` is then behind, for nobody looks at it. A
+    stream of this node's own never is: what comes next in it comes from nobody else.
     """
 
     __slots__ = (
@@ -197,7 +198,7 @@ class Stream:
 
     def judge(self) -> None:
         """Whether the next in sequence can go straight through."""
-        self.plain = self.is_settled and not self.holes and self.top <= self.last
+        self.plain = not self.is_own and self.is_settled and not self.holes and self.top <= self.last
 
     def leave_fast_path(self) -> None:
         if self.plain:

@@ -12,6 +12,7 @@ import pytest
 from omen.errors import InvalidInput
 from omen.net.security import signing
 from omen.net.security.config import Security
+from omen.net.security.hello import Hello
 from omen.net.security.key_files import authority_in, make_authority, make_node, revoke, security_from
 from omen.net.security.signing import Signatures, Signer, Verdict, Verifier
 from omen.protocol.events import Deliver
@@ -186,6 +187,43 @@ def test_a_delivery_is_verified_whenever_it_comes(keys: Path, monkeypatch: pytes
     assert all(verifier.is_verified(delivery(publication, b"tea")) for publication in publications)
     assert not verifier.is_verified(delivery(publications[0], b"poison"))
     assert not verifier.is_verified(Deliver(TOPIC, place_of("ann"), INCARNATION, 9, b"tea"))
+
+
+def test_what_was_verified_lends_nothing_to_another_of_its_number(keys: Path) -> None:
+    """A genuine publication may be verified and not kept; before, an unsigned one in its place was shown as verified."""
+    verifier, genuine = verifier_of(keys), signed(signer_of(keys, "ann"))
+    assert verifier.check(genuine) is Verdict.VERIFIED
+    unsigned = write_fields(Fields(headers={"kind": "made up"}))
+    assert not verifier.is_verified(Deliver(TOPIC, place_of("ann"), INCARNATION, 1, b"poison", unsigned))
+    assert verifier.is_verified(Deliver(TOPIC, place_of("ann"), INCARNATION, 1, b"tea", genuine.fields))
+
+
+@pytest.mark.parametrize("verify", ["mark", "require"])
+def test_only_a_forgery_in_its_own_name_is_a_peers_fault(keys: Path, verify: str) -> None:
+    """Before, where signatures were required: a node that does not verify was dropped for what another had forged."""
+    verifier, genuine = verifier_of(keys, verify), signed(signer_of(keys, "ann"))
+    forged = make_publication(genuine.key, 1, b"poison", True, genuine.fields)
+    assert verifier.check(forged) is Verdict.FORGED
+    ann = Hello("shop", place_of("ann"), "ann", INCARNATION, "", 1)
+    bob = Hello("shop", place_of("bob"), "bob", INCARNATION, "", 2)
+    assert verifier.blames(ann, forged, Verdict.FORGED)
+    assert not verifier.blames(bob, forged, Verdict.FORGED)
+    assert not verifier.blames(ann, forged, Verdict.UNKNOWN)
+    later = msgspec.structs.replace(ann, incarnation=INCARNATION + 1)
+    assert not verifier.blames(later, forged, Verdict.FORGED), "its former streams come back to it from others"
+
+
+def test_a_publisher_is_believed_no_longer_than_the_list_of_its_authority(tmp_path: Path) -> None:
+    authority = make_authority(tmp_path, "shop", 30)
+    for name in ("ann", "bob"):
+        make_node(tmp_path, authority, "shop", name, 30)
+    listed = revoke(tmp_path, authority, [], 2)
+    security = replace(security_from(tmp_path, "bob"), verify="mark", revoked=(str(listed),))
+    now = time.time()
+    verifier, signer = Verifier(security, "shop", lambda _: None, lambda: now), signer_of(tmp_path, "ann")
+    assert verifier.check(signed(signer)) is Verdict.VERIFIED
+    now += 3 * 86_400
+    assert verifier.check(signed(signer, sequence=2, opening=False)) is Verdict.UNKNOWN
 
 
 def test_what_is_kept_is_bounded_in_bytes(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:

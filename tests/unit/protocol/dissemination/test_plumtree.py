@@ -45,6 +45,21 @@ def test_the_publisher_is_given_its_own() -> None:
     assert nodes.given[1] == [Deliver(TOPIC, 1, 1, 1, b"mine")]
 
 
+def test_a_publisher_takes_nothing_of_its_own_stream_from_others() -> None:
+    """Before: what a neighbour made up in its name was delivered, passed on, and took the number of the next one."""
+    node = Dissemination(Ref(1, 1, ""), Config(), Outbox(1))
+    topics = frozenset({TOPIC})
+    node.refresh(topics, topics, frozenset(), {peer: (Ref(peer, 1, ""), topics) for peer in (2, 3)}, 0)
+    key = stream_key(TOPIC, 1, 1)
+    node.publish(TOPIC, b"one", 0)
+    for sequence in (2, 5):
+        assert not node.receive(2, make_publication(key, sequence, b"made up", False), SECOND)
+    assert not node.offenders and node.impossible == 2, "who passes it on may not know better"
+    sequence, outputs = node.publish(TOPIC, b"two", SECOND)
+    assert sequence == 2 and Deliver(TOPIC, 1, 1, 2, b"two") in outputs
+    assert [each.message.payload for each in outputs if isinstance(each, Multicast)] == [b"two"]
+
+
 def test_nothing_goes_to_a_neighbour_that_does_not_want_the_topic() -> None:
     nodes = Neighbourhood([(1, 2), (1, 3)])
     nodes.want(3, (8,))
