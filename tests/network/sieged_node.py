@@ -38,7 +38,7 @@ class Node:
         self.broker = Broker(NodeConfig(name=name, topics=(*TOPICS, *shared), join=join, http="127.0.0.1:0"))
         self.heard: dict[str, set[int]] = defaultdict(set)
         self.gaps = 0
-        self.late_ms: list[float] = []
+        self.late_ms: list[tuple[float, float]] = []
         self.said: dict[str, int] = {}
         self.highest = self.descriptors = 0
         self.spent = time.process_time()
@@ -59,8 +59,8 @@ class Node:
             elif item.payload[:6] == b"honest":
                 node = getattr(item, "node", None) or item.publisher
                 self.heard[f"{item.topic} {node} {item.incarnation}"].add(item.sequence)
-                late = (time.monotonic_ns() - int.from_bytes(item.payload[6:14], "big")) / 1e6
-                self.late_ms.append(late)
+                said = int.from_bytes(item.payload[6:14], "big")
+                self.late_ms.append((said / 1e9, (time.monotonic_ns() - said) / 1e6))
 
     async def measure(self) -> None:
         while True:

@@ -262,7 +262,8 @@ class Retransmission:
         else:
             flow.give_up(request)
         if self._came_at.get(sender, NEVER) < request.asked_at:
-            self._shunned[sender] = now + self._settings.pull_retry
+            for stream, _, _ in request.ranges:  # it had nothing of these: streams that are none shut out no other
+                stream.shunned[sender] = now + self._settings.pull_retry
         self._is_urgent = True
 
     def send_requests(self, now: Time) -> None:
@@ -335,7 +336,7 @@ class Retransmission:
                     return True
                 first = following
                 continue
-            free = [(peer, until) for peer, until in able if self._has_credit(peer, now)]
+            free = [(peer, until) for peer, until in able if self._may_ask(stream, peer, now)]
             if not free:
                 return False
             peer, until = min(free, key=lambda entry: (self._load(entry[0]), -entry[1], entry[0]))
@@ -365,6 +366,9 @@ class Retransmission:
         draft = self._drafts.get(peer)
         waiting = sum(last - first + 1 for request in self._requests.get(peer, ()) for _, first, last in request.ranges)
         return waiting + (draft.count if draft is not None else 0)
+
+    def _may_ask(self, stream: Stream, peer: NodeId, now: Time) -> bool:
+        return stream.shunned.get(peer, NEVER) <= now and self._has_credit(peer, now)
 
     def _has_credit(self, peer: NodeId, now: Time) -> bool:
         if self._shunned.get(peer, NEVER) > now:
@@ -431,7 +435,7 @@ class Retransmission:
         if not able:
             self._end_backfill(stream)
             return
-        free = [peer for peer in able if self._has_credit(peer, now) and self._load(peer) == 0]
+        free = [peer for peer in able if self._may_ask(stream, peer, now) and self._load(peer) == 0]
         if free:
             peer = free[0]
             batch = self._batch(stream)

@@ -128,6 +128,7 @@ class Stream:
         "recent",
         "requested_to",
         "rounds",
+        "shunned",
         "silent_until",
         "told",
         "told_at",
@@ -172,11 +173,13 @@ class Stream:
         # Publications up to the mark were that old when a neighbour announced them.
         self.marked_last = 0
         self.marked_time: Time = now
-        # Retransmission: up to where something was ever requested, when something last came, whom was asked when, the
-        # last gap told, and what is fetched of the time before this node began (from there on; 0: nothing).
+        # Retransmission: up to where something was ever requested, when something last came, whom was asked when, who
+        # had nothing and is not asked until when, the last gap told, and what is fetched of the time before this node
+        # began (from there on; 0: nothing).
         self.requested_to = 0
         self.progress_at: Time = NEVER
         self.questioned: dict[NodeId, Time] = {}
+        self.shunned: dict[NodeId, Time] = {}
         self.gap = (0, -1)
         self.backfill = 0
         self.backlog: dict[int, Publication] = {}

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 
 from omen.net.settings import LIVE
-from omen.protocol.events import MILLISECOND
-from omen.protocol.messages.publications import Announce, Publication
+from omen.protocol.config import Config
+from omen.protocol.context import Outbox
+from omen.protocol.dissemination.plumtree import Dissemination
+from omen.protocol.events import MILLISECOND, SECOND, Send, SetTimer
+from omen.protocol.messages.overlay import Ref
+from omen.protocol.messages.publications import (
+    Announce,
+    Publication,
+    RetransmissionRequest,
+    StreamMark,
+    make_publication,
+    stream_key,
+)
 from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
 
 TEN = list(range(1, 11))
@@ -219,3 +231,39 @@ def test_answers_that_a_full_link_dropped_are_asked_for_again_as_soon_as_there_i
     nodes.ready(1, 2)
     nodes.run(100)
     assert nodes.sequences(2, 1) == list(range(1, 611))
+
+
+def test_a_neighbour_that_is_asked_in_vain_for_streams_that_are_none_is_asked_for_what_it_has() -> None:
+    """9 makes up streams, 2 is honest. Before: each question in vain had 2 shunned in all its streams, so that honest
+    publications of the topic came seconds late, and some were told as gaps.
+    """
+    out = Outbox(1)
+    part = Dissemination(Ref(1, 1, ""), replace(Config(), dissemination=LIVE.dissemination), out)
+    topics = frozenset({TOPIC})
+    part.refresh(topics, topics, frozenset(), {peer: (Ref(peer, 1, ""), topics) for peer in (2, 9)}, 0)
+    timers: dict[Any, int] = {}
+    asked_at = None
+    in_vain = 0
+    outputs = list(out.take())
+    for now in range(0, 3 * SECOND, 10 * MILLISECOND):
+        if now % (50 * MILLISECOND) == 0:
+            made_up = stream_key(TOPIC, 100 + now // MILLISECOND, 1)
+            outputs += part.receive(9, make_publication(made_up, 7, b"x", False), now)
+        if now == SECOND:
+            part.on_control(2, Announce(((TOPIC, (StreamMark(5, 1, 1, 1, 3, -1, 0),)),)), now)
+        for timer in [timer for timer, due in timers.items() if due <= now]:
+            del timers[timer]
+            part.on_timer(timer, now)
+        outputs += out.take()
+        while outputs:
+            output = outputs.pop(0)
+            if isinstance(output, SetTimer):
+                timers[output.timer] = now + output.delay
+            elif isinstance(output, Send) and output.to == 2 and isinstance(output.message, RetransmissionRequest):
+                if any(want[1] == 5 for want in output.message.wants):
+                    asked_at = asked_at or now
+                else:
+                    in_vain += 1
+                    part.on_control(2, Announce((), False, output.message.number), now)
+                    outputs += out.take()
+    assert in_vain > 5 and asked_at is not None and asked_at - SECOND <= 1100 * MILLISECOND, "as without them"
