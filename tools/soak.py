@@ -31,6 +31,11 @@ TAIL = 160
 BUSY = "network.busy --case {case} {load}"
 HOUR_OF_KILLS = "--minutes 60 --kills 500 --fewest 2 --longest 75 --stops 40 --stop-seconds 8"
 CHURN = ("kill", "join", "restart")
+FUZZED = (
+    *("hello", "frame", "core", "signed", "fields"),
+    *("watching", "mqtt-packets", "mqtt-records", "http", "state"),
+)
+"""The targets of `tests.network.fuzz`: one for each decoder."""
 
 
 def _busy(load: str, name: str) -> dict[str, str]:
@@ -96,7 +101,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "many-topics": "tests.network.many_topics",
         "mutated-messages": "tests.simulation.hostile --messages 1000000",
     },
-    "fuzz": {target: _fuzz(target) for target in ("hello", "frame", "core", "signed")},
+    "fuzz": {target: _fuzz(target) for target in FUZZED},
     "stalls": {
         **{f"killed-{n}-k{k}": _stalls(n, k, "--times 20") for n in (16, 40) for k in (1, 2)},
         **{f"frozen-{n}-k{k}": _stalls(n, k, "--times 6 --freeze 12") for n in (16, 40) for k in (1, 2)},

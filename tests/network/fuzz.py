@@ -12,7 +12,9 @@ import argparse
 import json
 import random
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
@@ -32,6 +34,8 @@ from omen.protocol.messages import overlay as messages
 from omen.protocol.messages import publications, wire
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 from omen.protocol.node import OmenNode
+
+from .fuzz_decoders import DECODERS
 
 SECRET = b"a secret for fuzzing, nobody else's"
 OWN = Hello("omen", place_of("ann"), "ann", 7, "127.0.0.1:1", 11, 1)
@@ -197,8 +201,6 @@ class Signed:
             yield publication.frame
 
     def _begin(self) -> None:
-        import tempfile
-
         from omen.net.security.key_files import make_cluster_keys, security_from
         from omen.net.security.signing import Signer, Verifier
 
@@ -232,6 +234,7 @@ class Findings:
 TARGETS: dict[str, Callable[[bytes], str]] = {"hello": try_hello, "frame": try_frame, "core": Core()}
 SIGNED = Signed()
 TARGETS["signed"] = SIGNED
+TARGETS.update((name, target) for name, (target, _) in DECODERS.items())
 
 
 class Campaign:
@@ -250,7 +253,10 @@ class Campaign:
         try:
             self.results[f"{target} {TARGETS[target](data)}"] += 1
         except Exception as error:
+            known = len(self.findings.seen)
             self.findings.note(target, data, error)
+            if len(self.findings.seen) > known:
+                self.write()  # at once: atheris ends the process without a word
         if self._report is not None and not sum(self.inputs.values()) % 256 and time.monotonic() - self._told > 10:
             self.write()
 
@@ -299,6 +305,7 @@ def run_own(campaign: Campaign, seconds: float, seed: int, targets: Sequence[str
         "frame": list(sample_frames(draw)),
         "core": list(sample_frames(draw)),
         "signed": list(SIGNED.samples()) if "signed" in targets else [],
+        **{name: list(samples()) for name, (_, samples) in DECODERS.items()},
     }
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -319,9 +326,13 @@ def run_atheris(campaign: Campaign, seconds: float, seed: int, corpus: Path, tar
     if "signed" in targets:
         for number, frame in enumerate(SIGNED.samples()):
             (corpus / f"signed{number}").write_bytes(bytes([targets.index("signed")]) + frame)
-    for number, hello in enumerate(sample_hellos()):
-        for how in range(8):
-            (corpus / f"hello{number}.{how}").write_bytes(bytes([0, how]) + hello)
+    if "hello" in targets:
+        for number, hello in enumerate(sample_hellos()):
+            for how in range(8):
+                (corpus / f"hello{number}.{how}").write_bytes(bytes([targets.index("hello"), how]) + hello)
+    for name in set(targets) & set(DECODERS):
+        for number, sample in enumerate(DECODERS[name][1]()):
+            (corpus / f"{name}{number}").write_bytes(bytes([targets.index(name)]) + sample)
 
     def one(data: bytes) -> None:
         if data:
@@ -334,7 +345,8 @@ def run_atheris(campaign: Campaign, seconds: float, seed: int, corpus: Path, tar
         from omen.net.security.signing import Verifier
 
         of_frames += [function for function in vars(Verifier).values() if callable(function)]
-    for function in (try_hello, try_frame, *of_handshake, *of_hello, *of_frames):
+    of_others = [DECODERS[name][0] for name in targets if name in DECODERS]
+    for function in (try_hello, try_frame, *of_handshake, *of_hello, *of_frames, *of_others):
         atheris.instrument_func(function)
     options = [f"-max_total_time={int(seconds)}", "-max_len=8192", f"-seed={seed}", "-rss_limit_mb=4096"]
     atheris.Setup([sys.argv[0], *options, str(corpus)], one)
@@ -352,6 +364,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--report", type=Path)
     parser.add_argument("--corpus", type=Path, default=Path("build/corpus"))
     parser.add_argument("--target", action="append", choices=tuple(TARGETS))
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     told = parser.parse_args(argv)
     targets = tuple(told.target or TARGETS)
     engine = told.engine
@@ -362,14 +375,36 @@ def main(argv: list[str] | None = None) -> int:
             engine = "own"
         else:
             engine = "atheris"
-    campaign = Campaign(engine, told.report)
-    if engine == "atheris":
-        run_atheris(campaign, told.seconds, told.seed, told.corpus, targets)
+    if engine == "atheris" and not told.alone:
+        facts = run_apart(sys.argv[1:] if argv is None else argv, told.report)
     else:
-        run_own(campaign, told.seconds, told.seed, targets)
-    campaign.write()
-    print(json.dumps(campaign.facts(), indent=1))
-    return 1 if campaign.findings.seen else 0
+        campaign = Campaign(engine, told.report)
+        if engine == "atheris":
+            run_atheris(campaign, told.seconds, told.seed, told.corpus, targets)
+        else:
+            run_own(campaign, told.seconds, told.seed, targets)
+        campaign.write()
+        facts = campaign.facts()
+    print(json.dumps(facts))
+    tried, found, status = sum(facts["inputs"].values()), len(facts["findings"]), facts.get("status", 0)
+    print(
+        f"{engine}: {facts['seconds']} s, {facts['inputs']}, {found} findings, {facts['memory_mb']} MB, exit {status}"
+    )
+    return 1 if found or status or not tried else 0
+
+
+def run_apart(argv: Sequence[str], report: Path | None) -> dict[str, Any]:
+    """atheris ends the process it is in, by exit code 0 and with nothing said: so it runs in one of its own, and what
+    it found is read from its report.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = report or Path(folder) / "report.json"
+        path.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "tests.network.fuzz", *argv, "--engine", "atheris", "--alone"]
+        status = subprocess.run([*command, "--report", str(path)], stdout=sys.stderr).returncode
+        nothing = {"inputs": {}, "findings": {}, "seconds": 0, "memory_mb": 0}
+        facts: dict[str, Any] = json.loads(path.read_text()) if path.exists() else nothing
+    return facts | {"status": status}
 
 
 if __name__ == "__main__":

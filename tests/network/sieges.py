@@ -4,8 +4,8 @@
 
 `--source`: the sources that the nodes run by, for instance those of a former version. Must hold: no honest publication
 is lost; of all that was said during the attack, whenever it came, the 99th percentile is at most doubled, or 50 ms; no
-node's resident memory is ever 64 MB above what it was; what it keeps of others, but for its windows, is back within a
-tenth a minute later; the attack took place. Exit code 1: it does not.
+node's resident memory is ever 64 MB above what it was; what it keeps of others is back within a tenth a
+minute later; the attack took place. Exit code 1: it does not.
 """
 
 from __future__ import annotations

@@ -126,15 +126,17 @@ def test_a_stranger_cannot_tell_a_member_that_its_name_is_taken(tmp_path: Path) 
     secret = Security(secrets=(str(tmp_path / "secret"),))
 
     async def attack() -> None:
-        async with Broker(config("ann", "tea", security=secret)) as ann:
-            async with Broker(config("bob", "tea", join=(ann.address,), security=secret)) as bob:
-                incarnation = bob.status().ref.incarnation
-                for said in (Reason.NAME_TAKEN, Reason.UNREACHABLE):
-                    attacker = await Attacker.dial(bob.address, "127.0.7.1")
-                    attacker.send(write_refusal("so they say", said))
-                    await attacker.read_to_end()
-                assert bob.admission.refused[Reason.REFUSED_BY_PEER] == 2
-                assert bob.guard.error is None and not bob.guard.unreachable and bob.is_joined
-                assert await bob.publish("tea", b"hot") and bob.status().ref.incarnation == incarnation
+        async with (
+            Broker(config("ann", "tea", security=secret)) as ann,
+            Broker(config("bob", "tea", join=(ann.address,), security=secret)) as bob,
+        ):
+            incarnation = bob.status().ref.incarnation
+            for said in (Reason.NAME_TAKEN, Reason.UNREACHABLE):
+                attacker = await Attacker.dial(bob.address, "127.0.7.1")
+                attacker.send(write_refusal("so they say", said))
+                await attacker.read_to_end()
+            assert bob.admission.refused[Reason.REFUSED_BY_PEER] == 2
+            assert bob.guard.error is None and not bob.guard.unreachable and bob.is_joined
+            assert await bob.publish("tea", b"hot") and bob.status().ref.incarnation == incarnation
 
     go(attack())

@@ -182,7 +182,7 @@ class Broker(ClusterMember, FormerNames):
         self.inbox.put_error(error)
 
     def _is_verified(self, output: events.Deliver) -> bool:
-        """Whether it is signed by its publisher; of what this node says itself, in this incarnation, there is no doubt."""
+        """Whether it is signed by its publisher; of what this incarnation of the node says itself there is no doubt."""
         signatures = self.admission.signatures
         if signatures is None:
             return False

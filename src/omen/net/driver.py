@@ -342,9 +342,7 @@ class Driver:
         self.received[PUBLICATION] += publications
         self.bytes_received[PUBLICATION] += size
 
-    def _is_genuine(
-        self, core: OmenNode, verifier: Verifier, connection: Connection, publication: Publication
-    ) -> bool:
+    def _is_genuine(self, core: OmenNode, verifier: Verifier, connection: Connection, publication: Publication) -> bool:
         """Whether the signature of a publication lets it go on. What is kept already is not looked at again."""
         signatures, peer = self._admission.signatures, connection.peer
         if signatures is None or peer is None or core.keeps(publication.key, publication.sequence):

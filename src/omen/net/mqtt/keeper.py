@@ -41,6 +41,7 @@ from omen.net.mqtt.stored import (
     segment_key,
 )
 from omen.net.mqtt.topics import filter_of, has_wildcard, matches
+from omen.net.security.hello import UNREADABLE
 from omen.protocol.membership.ring import clockwise, place_of
 from omen.protocol.messages.records import Record
 
@@ -279,7 +280,7 @@ class Keeper:
                 self._door.disown(client_id, head.begun)
                 self._front.act_soon()
         elif record.key.startswith(RETAINED) and record.value:
-            with suppress(msgspec.MsgspecError):
+            with suppress(*UNREADABLE):
                 self._door.retain(_retained.decode(record.value))
 
     # Other front doors

@@ -20,6 +20,7 @@ from omen.net.inbox import Message
 from omen.net.mqtt.outputs import Retained
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.topics import OWN
+from omen.net.security.hello import UNREADABLE
 from omen.protocol.messages.publications import Fields, read_fields
 
 TOPICS = f"{OWN}mqtt/topics"
@@ -128,7 +129,7 @@ def read_record(data: bytes) -> Record | None:
     """None: it cannot be read, as from a later version."""
     try:
         return _decoder.decode(data)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return None
 
 
@@ -164,7 +165,7 @@ def message_from(publication: Message, client: str) -> ApplicationMessage:
         return ApplicationMessage(topic, payload, client=client)
     try:
         fields = read_fields(publication.fields)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return ApplicationMessage(topic, payload, client=client)
     headers = fields.headers
     qos = headers.get(QOS, "0")
@@ -201,5 +202,5 @@ def _user_properties(headers: dict[str, str]) -> tuple[tuple[str, str], ...]:
 def _pairs(text: str | None) -> tuple[tuple[str, str], ...]:
     try:
         return () if text is None else msgspec.json.decode(text.encode(), type=tuple[tuple[str, str], ...])
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return ()

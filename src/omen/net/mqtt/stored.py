@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 import msgspec
 
 from omen.net.mqtt.session import ApplicationMessage, Owed, Stream, Subscription
+from omen.net.security.hello import UNREADABLE
 from omen.protocol.messages.records import Record
 
 HEAD, SEGMENT, RETAINED, PUBLISHED = b"s/", b"q/", b"r/", b"p/"
@@ -139,7 +140,7 @@ def read_published(topic: str, records: Iterable[Record]) -> list[Published]:
         if record.key.startswith(PUBLISHED) and record.value:
             try:
                 found.append(_published.decode(record.value))
-            except msgspec.MsgspecError:
+            except UNREADABLE:
                 continue
     return [one for one in found if one.message.topic == topic]
 
@@ -166,7 +167,7 @@ def read_head(record: Record) -> SessionHead | None:
         return None
     try:
         return _heads.decode(record.value)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return None
 
 
@@ -184,7 +185,7 @@ def read_session(client_id: str, records: Iterable[Record]) -> StoredSession | N
         if key.startswith(prefix):
             try:
                 segment = _segments.decode(by_key[key].value)
-            except msgspec.MsgspecError:
+            except UNREADABLE:
                 continue
             segments.append((int(key[-20:]), tuple(number for number, _ in segment)))
             messages.update({number: owed for number, owed in segment if number >= head.first and number not in done})

@@ -110,7 +110,7 @@ def is_named_by_address(host: str) -> bool:
     return False
 
 
-async def _read(reader: asyncio.StreamReader, http: h11.Connection) -> Request | None:
+async def read_request(reader: asyncio.StreamReader, http: h11.Connection) -> Request | None:
     """One request; None: the other end has gone. Raises h11.RemoteProtocolError where it is none."""
     head: h11.Request | None = None
     body = bytearray()
@@ -205,7 +205,7 @@ class Server:
         http = h11.Connection(h11.SERVER, max_incomplete_event_size=LARGEST_REQUEST)
         async with asyncio.timeout(PATIENCE_S):
             try:
-                request = await _read(reader, http)
+                request = await read_request(reader, http)
             except h11.RemoteProtocolError as error:
                 if http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                     status = HTTPStatus(error.error_status_hint)

@@ -158,16 +158,22 @@ def write_fields(fields: Fields) -> bytes:
 
 def split_fields(block: bytes) -> RawFields:
     """The fields in a block by number, each as it stands there, also those not known; MsgspecError: there are none."""
-    return _block_decoder.decode(block) if block else {}
+    try:
+        return _block_decoder.decode(block) if block else {}
+    except RecursionError as error:
+        raise msgspec.DecodeError(str(error)) from None
 
 
 def read_fields(block: bytes) -> Fields:
     """The fields in a block; MsgspecError where there are none."""
     if not block:
         return NO_FIELDS
-    raw = _block_decoder.decode(block)
-    known = {_NAMES[number]: msgspec.msgpack.decode(value) for number, value in raw.items() if number in _NAMES}
-    return msgspec.convert(known, Fields)
+    raw = split_fields(block)
+    try:
+        known = {_NAMES[number]: msgspec.msgpack.decode(value) for number, value in raw.items() if number in _NAMES}
+        return msgspec.convert(known, Fields)
+    except (UnicodeDecodeError, RecursionError) as error:  # text that is none, or nested too deep
+        raise msgspec.DecodeError(str(error)) from None
 
 
 class StreamMark(msgspec.Struct, frozen=True, array_like=True):

@@ -190,7 +190,7 @@ def test_a_delivery_is_verified_whenever_it_comes(keys: Path, monkeypatch: pytes
 
 
 def test_what_was_verified_lends_nothing_to_another_of_its_number(keys: Path) -> None:
-    """A genuine publication may be verified and not kept; before, an unsigned one in its place was shown as verified."""
+    """A genuine one may be verified and not kept; before, an unsigned one in its place was shown as verified."""
     verifier, genuine = verifier_of(keys), signed(signer_of(keys, "ann"))
     assert verifier.check(genuine) is Verdict.VERIFIED
     unsigned = write_fields(Fields(headers={"kind": "made up"}))
