@@ -43,7 +43,7 @@ class CallBacks:
         task.add_done_callback(self._calls.discard)
 
     def _may_dial(self, connection: Connection) -> bool:
-        """By address, not by node: whoever may go by any name would have a budget for each."""
+        """By address, not by node: a process that may go by any name would have a budget for each."""
         admission = self._admission
         if len(self._calls) >= admission.limits.dials_at_once:
             return False

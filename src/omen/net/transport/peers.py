@@ -280,9 +280,7 @@ class Peers:
         self.queues.on_drained(connection)
 
     def on_refused(self, connection: Connection, refusal: Refused) -> None:
-        """Counted, and banned where it was an offence. What this node is to do is believed only of a peer whose
-        handshake has ended: anybody can write that a name is taken.
-        """
+        """Counted, and banned where it was an offence. That a name is taken is believed after the handshake alone."""
         self.admission.note_refusal(refusal, connection.remote, connection.peer, self._loop.time())
         if refusal.by_peer and connection.peer is not None:
             self._listener.on_refused_by_peer(refusal)
