@@ -52,6 +52,28 @@ def start(*words: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*OMEN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def test_lines_of_a_pipe_are_published_as_they_come(seed_node: tuple[subprocess.Popen[str], str]) -> None:
+    _, address = seed_node
+    listener = start("sub", "tea", "--join", address, "--name", "reader", "--count", "3", "--replay")
+    speaker = subprocess.Popen(
+        [*OMEN, "pub", "tea", "-", "--join", address], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert speaker.stdin is not None and listener.stdout is not None
+    try:
+        for line in ("green", "black"):  # the pipe stays open: each is read before the next is written
+            speaker.stdin.write(line + "\n")
+            speaker.stdin.flush()
+            assert listener.stdout.readline().strip() == line
+        speaker.stdin.write("white")
+        _, errors = speaker.communicate(timeout=PATIENCE_S)
+        assert speaker.returncode == 0, errors
+        assert listener.communicate(timeout=PATIENCE_S)[0] == "white\n"
+    finally:
+        for process in (speaker, listener):
+            process.kill()
+            process.wait()
+
+
 def test_what_is_published_by_one_command_is_printed_by_another(
     seed_node: tuple[subprocess.Popen[str], str],
 ) -> None:

@@ -8,6 +8,7 @@ import io
 import json
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from omen.cli.arguments import add_json, at_least, seconds
@@ -226,12 +227,12 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 
 def publish(arguments: argparse.Namespace) -> int:
-    from omen.net.running import publish_once
+    from omen.net.running import lines_of, only, publish_once
 
     if arguments.message == "-":
-        payloads = [line.rstrip(b"\n") for line in sys.stdin.buffer]
+        payloads = partial(lines_of, sys.stdin.fileno())
     else:
-        payloads = [arguments.message.encode("utf-8", "surrogateescape")]
+        payloads = partial(only, arguments.message.encode("utf-8", "surrogateescape"))
     with working(f"publishing on {arguments.topic}"):
         published = publish_once(config_for_joining(arguments, ()), arguments.topic, payloads, arguments.patience)
     if arguments.json:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import select
 import signal
 import sys
+import threading
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 PROMPT = 20 * MILLISECOND
 LOADED_S = 10.0  # by then all code is loaded: it lives as long as the node, and collections need not look at it
 UNREAD_PAUSE_S = 0.05
+CHUNKS_AHEAD, CHUNK = 4, 65_536
 NO_FILE = SettingsFile()
 Consumer = Callable[[Message | Gap], bool]
 """Takes what arrives; whether it has had enough."""
@@ -249,7 +253,39 @@ class Published(msgspec.Struct, frozen=True):
     held: bool
 
 
-def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], patience_s: float) -> Published:
+async def lines_of(descriptor: int) -> AsyncIterator[bytes]:
+    """Lines as they come. A thread reads them that no exit waits for: another line may never come."""
+    loop = asyncio.get_running_loop()
+    read_ahead: asyncio.Queue[list[bytes]] = asyncio.Queue(CHUNKS_AHEAD)
+
+    def hand_on(lines: list[bytes]) -> None:
+        asyncio.run_coroutine_threadsafe(read_ahead.put(lines), loop).result()
+
+    def read() -> None:
+        rest = b""
+        with suppress(OSError, RuntimeError, CancelledError):  # no input, or the event loop has ended
+            while chunk := os.read(descriptor, CHUNK):
+                *whole, rest = (rest + chunk).split(b"\n")
+                if whole:
+                    hand_on(whole)
+            if rest:
+                hand_on([rest])
+            hand_on([])
+
+    threading.Thread(target=read, name="lines", daemon=True).start()
+    while lines := await read_ahead.get():
+        for line in lines:
+            yield line
+
+
+async def only(payload: bytes) -> AsyncIterator[bytes]:
+    """One that is there already."""
+    yield payload
+
+
+def publish_once(
+    config: NodeConfig, topic: str, payloads: Callable[[], AsyncIterator[bytes]], patience_s: float
+) -> Published:
     """Join, publish, leave once the neighbours hold it or patience ends; at once where no other node wants the topic.
 
     SIGTERM ends it as Ctrl-C does: the node leaves in good order, and KeyboardInterrupt is raised.
@@ -267,7 +303,7 @@ def publish_once(config: NodeConfig, topic: str, payloads: Sequence[bytes], pati
                 broker.is_brief = True
                 if not may_listen:
                     await broker.carry(topic)
-                sequences = [await broker.publish(topic, payload) for payload in payloads]
+                sequences = [await broker.publish(topic, payload) async for payload in payloads()]
                 wanted = broker.has_neighbours(topic)
                 published = Published(sequences, wanted, False)
                 held = not sequences or (wanted and await broker.wait_held(topic, sequences[-1], patience_s))
