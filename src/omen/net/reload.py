@@ -148,4 +148,4 @@ class Reloader:
                 outcome = f"settings could not be read again: {error}"
                 self._broker.log.warning("reload_failed", cause=str(error))
             finally:
-                self._service.ready(outcome)
+                self._service.reloaded(outcome)

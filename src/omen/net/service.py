@@ -23,6 +23,7 @@ class Service:
             with suppress(ValueError):
                 self._watchdog_s = int(environment.get("WATCHDOG_USEC", "0")) / 1e6
         self._watching: asyncio.Task[None] | None = None
+        self._is_ready = False
 
     def say(self, *lines: str) -> None:
         if not self._address:
@@ -34,6 +35,7 @@ class Service:
 
     def ready(self, status: str) -> None:
         """The node is part of its cluster. From now on the watchdog is told that the event loop turns."""
+        self._is_ready = True
         self.say("READY=1", f"STATUS={status}")
         if self._watchdog_s and self._watching is None:
             self._watching = asyncio.ensure_future(self._watch())
@@ -44,10 +46,16 @@ class Service:
             await asyncio.sleep(self._watchdog_s / 3)
 
     def reloading(self) -> None:
-        self.say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        if self._is_ready:
+            self.say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+    def reloaded(self, status: str) -> None:
+        """READY=1 ends a reload; of a node that has not joined yet, or that leaves, it would not be true."""
+        self.say(*(("READY=1",) if self._is_ready else ()), f"STATUS={status}")
 
     def stopping(self) -> None:
         """The node leaves in good order: neighbours take over what it holds first. The watchdog goes on meanwhile."""
+        self._is_ready = False
         self.say("STOPPING=1", "STATUS=leaving in good order")
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ def test_ready_the_watchdog_and_stopping_are_said(tmp_path: Path) -> None:
             service.ready("ann has joined")
             await asyncio.sleep(0.1)
             service.reloading()
-            service.ready("again")
+            service.reloaded("again")
             service.stopping()
             service.close()
             return heard(channel)
@@ -41,6 +41,27 @@ def test_ready_the_watchdog_and_stopping_are_said(tmp_path: Path) -> None:
     assert 2 <= said.count("WATCHDOG=1") <= 6
     assert said[-3].startswith("RELOADING=1\nMONOTONIC_USEC=") and said[-2].startswith("READY=1")
     assert said[-1].startswith("STOPPING=1")
+
+
+def test_a_reload_before_the_join_or_while_leaving_does_not_say_that_the_node_is_ready(tmp_path: Path) -> None:
+    address = str(tmp_path / "notify")
+
+    async def test() -> list[str]:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+            channel.bind(address)
+            service = Service({"NOTIFY_SOCKET": address})
+            service.reloading()
+            service.reloaded("settings were read again")
+            service.ready("ann has joined")
+            service.stopping()
+            service.reloading()
+            service.reloaded("settings were read again")
+            service.close()
+            return heard(channel)
+
+    before, ready, stopping, after = asyncio.run(test())
+    assert before == after == "STATUS=settings were read again"
+    assert ready.startswith("READY=1") and stopping.startswith("STOPPING=1")
 
 
 def test_without_a_manager_or_when_it_is_gone_nothing_is_said_and_nothing_fails(tmp_path: Path) -> None:
