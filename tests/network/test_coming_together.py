@@ -174,6 +174,31 @@ def test_of_two_members_of_one_name_that_meet_the_lower_gives_way_and_returns() 
     go(test())
 
 
+@pytest.mark.parametrize("lists_itself", [False, True])
+@pytest.mark.parametrize("dialler", ["lower", "higher"])
+def test_a_member_that_gave_way_does_not_begin_alone_and_take_its_name_back(dialler: str, lists_itself: bool) -> None:
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            here, there = addresses(ports := free_ports(2))
+            own = {here: (here,), there: (there,)} if lists_itself else {here: (), there: ()}
+            lower = await stack.enter_async_context(Broker(at(ports[0], "cid", "tea", join=own[here])))
+            higher = Broker(at(ports[1], "cid", "tea", join=own[there]))
+            await higher.start()
+            if dialler == "lower":
+                lower.set_seeds((*own[here], there))
+            else:
+                higher.set_seeds((*own[there], here))
+            with pytest.raises(NameTaken, match=there):
+                await anext(lower.messages())
+            await asyncio.sleep(2.5)  # by then it has tried to come back
+            assert higher.is_joined and not lower.is_joined
+            await higher.stop()
+            lower.set_seeds(own[here])
+            await until(lambda: lower.is_joined)
+
+    go(test())
+
+
 def test_a_file_of_seeds_is_read_again_when_it_changes(tmp_path: Path) -> None:
     async def test() -> None:
         file = tmp_path / "seeds"

@@ -92,6 +92,10 @@ class SeedSearch:
         self.outcomes: dict[tuple[str, str], Outcome] = {}
         self._asking: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._skip: set[str] = set()
+        self._known: tuple[str, ...] = ()
+        self._file_error = ""
+        self._incarnation = 0
+        self._is_resting = False
         self._is_listed = False
         self._has_resolved = False
         self._changed = asyncio.Event()
@@ -100,6 +104,26 @@ class SeedSearch:
         """Ask these from now on, and at once; what came of others counts no more."""
         self.seeds.set_addresses(addresses, path)
         self._forget_others(self.seeds.current())
+        self._changed.set()
+
+    def rest(self) -> None:
+        """Ask none until another incarnation begins: this one has ended."""
+        self._incarnation += 1
+        self._is_resting = True
+        for task in self._asking.values():
+            task.cancel()
+        self._asking.clear()
+        self.outcomes.clear()
+
+    def begin_again(self, known: tuple[str, ...]) -> None:
+        """Another incarnation looks for its cluster: what came of asking for the former says nothing of this one.
+
+        `known`: addresses that are asked too until it has joined. A node without seeds that gave its name up would
+        otherwise begin alone at once, under a higher incarnation, and take the name from the one that has it.
+        """
+        self._is_resting = self._has_resolved = False
+        self._known = known
+        self._begun = self._loop.time()
         self._changed.set()
 
     def _forget_others(self, seeds: tuple[str, ...]) -> None:
@@ -113,9 +137,10 @@ class SeedSearch:
     @property
     def is_first(self) -> bool:
         """Whether there is no other to wait for: no seed, or this node is one and no other has answered."""
-        if not self.seeds:
+        if not self.seeds and not self._known:
             return True
-        if not self._is_listed or any(outcome.hello is not None for outcome in self.outcomes.values()):
+        is_listed = self._is_listed or not self.seeds
+        if not is_listed or any(outcome.hello is not None for outcome in self.outcomes.values()):
             return False
         return not self._is_waiting() or self._loop.time() - self._begun >= LISTED_PATIENCE_S
 
@@ -164,7 +189,13 @@ class SeedSearch:
 
     async def _ask_round(self) -> None:
         """All seeds at once while this node has not joined; one that is no neighbour, once it has."""
+        if self._is_resting:
+            return
+        incarnation = self._incarnation
         current = self.seeds.current()
+        self._note_file()
+        if not self._joiner.is_joined:
+            current = tuple(dict.fromkeys((*current, *self._known)))
         self._forget_others(current)
         seeds = [seed for seed in current if seed not in self._skip]
         for seed in self._own:
@@ -177,6 +208,8 @@ class SeedSearch:
             if seeds and self._has_refused(seeds[0]) and self._random.random() > HOPE:
                 return
         found = await asyncio.gather(*(self._resolve(seed) for seed in seeds))
+        if incarnation != self._incarnation:
+            return
         self._has_resolved = True
         for seed, addresses in zip(seeds, found, strict=True):
             for address in addresses:
@@ -185,6 +218,13 @@ class SeedSearch:
                 elif (seed, address) not in self._asking:
                     self._asking[seed, address] = asyncio.ensure_future(self._ask(seed, address))
         self._joiner.on_outcome()
+
+    def _note_file(self) -> None:
+        """A file of seeds that is of no use is said as a seed is: at each attempt, once joined where it is news."""
+        error = self.seeds.error
+        if error and (error != self._file_error or not self._joiner.is_joined):
+            self._log.warning("seeds_not_read", cause=error)
+        self._file_error = error
 
     def _is_near(self, seed: str) -> bool:
         """Whether connections are kept to all nodes that answered for a seed."""
@@ -223,7 +263,8 @@ class SeedSearch:
         except (OSError, OmenError) as error:
             self._note(seed, address, Outcome(_words(error)))
         finally:
-            self._asking.pop((seed, address), None)
+            if self._asking.get((seed, address)) is asyncio.current_task():
+                del self._asking[seed, address]
             self._joiner.on_outcome()
 
     def _note(self, seed: str, address: str, outcome: Outcome) -> None:
@@ -245,7 +286,7 @@ async def wait_until_joined(search: SeedSearch, joiner: Joiner, timeout_s: float
     """Until the node is a member. NotJoined: it cannot be, or was not in time (0: however long it takes)."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s if timeout_s else float("inf")
-    while not joiner.is_joined and not search.is_first:
+    while not joiner.is_joined and (joiner.guard.error is not None or not search.is_first):
         guard, seeds = joiner.guard, ", ".join(search.seeds.current())
         where = f" at {seeds}" if seeds else ""
         if guard.error is not None:

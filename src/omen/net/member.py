@@ -36,6 +36,7 @@ from omen.protocol.status import NodeStatus
 
 HOLDING = 0.75  # of the time to leave: until neighbours hold what was accepted; the rest is for the repair
 FIRST_RETURN_S, LONGEST_RETURN_S = 1.0, 30.0
+PEERS_ASKED = 8  # of those that a node was connected to when it gave its name up
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -214,11 +215,15 @@ class ClusterMember(ABC):
     async def _return(self) -> None:
         """Join again under this name once it is free."""
         pause_s = FIRST_RETURN_S
+        known, search = self._known_addresses(), self._search
+        assert search is not None
         while not self._is_leaving:
+            search.rest()
             await self._running().stop()
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_RETURN_S)
             await self._begin()
+            search.begin_again(known)
             try:
                 await self._enter()
             except NotJoined as error:
@@ -227,6 +232,13 @@ class ClusterMember(ABC):
             self.log.info("node_rejoined", incarnation=self._running().incarnation)
             break
         self._returning = None
+
+    def _known_addresses(self) -> tuple[str, ...]:
+        """Where those listen that can say whether this node's name is taken: its holder, and peers."""
+        connections = self._running().peers.connections()
+        peers = sorted({hello.address for hello in (one.peer for one in connections) if hello is not None})
+        holder = self.guard.holder
+        return (*((holder,) if holder else ()), *peers[:PEERS_ASKED])
 
     def _keep_state(self, incarnation: int, left: bool) -> None:
         if self.config.state:

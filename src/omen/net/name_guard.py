@@ -21,13 +21,15 @@ class NameGuard:
     One that is refused tries again, and each neighbour it asks tells of it: that is one conflict for as long as it goes
     on.
 
-    `unreachable`: what a member said of the address this node gives.
+    `unreachable`: what a member said of the address this node gives. `holder`: where the node listens that this one
+    gave way to, if it was met.
     """
 
     def __init__(self, name: str, log: Log, news: Callable[[], None]) -> None:
         self.conflicts = 0
         self.error: NameTaken | None = None
         self.unreachable = ""
+        self.holder = ""
         self._name = name
         self._log = log
         self._news = news
@@ -41,6 +43,7 @@ class NameGuard:
     def meet(self, own: Hello, other: Hello) -> None:
         """Another process of this node's name was met."""
         if gives_way(own, other):
+            self.holder = other.address
             where = f"a node at {other.address}, in incarnation {other.incarnation}"
             self._give_way(f"the name {self._name!r} is taken by {where}")
         else:

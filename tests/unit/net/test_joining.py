@@ -186,3 +186,75 @@ def test_a_name_that_is_claimed_again_and_again_by_one_process_is_one_conflict()
         assert guard.conflicts == 2
 
     asyncio.run(test())
+
+
+class Alone(Node):
+    """A node whose driver has ended, or that has begun again and not joined."""
+
+    is_joined = False
+
+
+def returned(seeds: tuple[str, ...], answers: dict[str, Exception], known: tuple[str, ...]) -> tuple[bool, list[str]]:
+    """Whether a node that begins again is the first, and which addresses it asked until then."""
+    asked: list[str] = []
+
+    async def greet(address: str) -> Hello:
+        asked.append(address)
+        raise answers.get(address, ConnectionRefusedError("refused"))
+
+    async def test() -> bool:
+        node = Alone()
+        seeking = SeedSearch(SeedList(seeds), (OWN,), greet, node, Log("cid"))
+        running = asyncio.ensure_future(seeking.run())
+        await asyncio.sleep(0.05)
+        assert seeking.is_first
+        seeking.rest()
+        asked.clear()
+        await asyncio.sleep(0.3)
+        assert not asked and not seeking.outcomes
+        seeking.begin_again(known)
+        assert not seeking.is_first
+        await asyncio.sleep(0.05)
+        running.cancel()
+        return seeking.is_first
+
+    return asyncio.run(test()), asked
+
+
+@pytest.mark.parametrize("seeds", [(), (OWN, ANN)])
+def test_a_node_that_gave_its_name_up_asks_those_it_knew_before_it_begins_alone(seeds: tuple[str, ...]) -> None:
+    is_first, asked = returned(seeds, {}, (BOB,))
+    assert is_first and BOB in asked and (ANN in asked) == (ANN in seeds)
+
+
+def test_a_name_that_is_taken_is_told_also_to_a_node_that_could_begin_alone() -> None:
+    def meet_another(node: Node) -> None:
+        node.guard.error = NameTaken("the name 'cid' is taken")
+
+    with pytest.raises(NameTaken):
+        search((), {}, meanwhile=meet_another)
+
+
+def test_a_file_of_seeds_that_is_of_no_use_is_said_at_each_attempt(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "seeds"
+
+    async def greet(address: str) -> Hello:
+        return Hello("omen", place_of("ann"), "ann", 1, address, 1)
+
+    async def test() -> None:
+        node = Node()
+        seeking = SeedSearch(SeedList((), str(path)), (OWN,), greet, node, Log("cid"))
+        running = asyncio.ensure_future(seeking.run())
+        await asyncio.sleep(0.3)
+        path.write_text("nonsense\n")
+        await asyncio.sleep(0.5)
+        path.write_text(f"{ANN}\n")
+        await wait_until_joined(seeking, node, 5.0)
+        running.cancel()
+
+    with caplog.at_level("INFO", logger="omen.node"):
+        asyncio.run(test())
+    said = [record.__dict__["fields"]["cause"] for record in caplog.records if record.message == "seeds_not_read"]
+    assert "No such file" in said[0] and "nonsense" in said[-1]

@@ -186,7 +186,7 @@ class Peers:
             return
         if hello.node == self._hello.node:
             self._listener.on_name_met(hello)
-            connection.refuse(_name_taken(self.hello, "this node"))
+            connection.refuse(_name_taken(hello if gives_way(self.hello, hello) else self.hello, "a node"))
             return
         self._remember_name(hello)
         peer = self.table.setdefault(hello.node, Peer(hello.node))
