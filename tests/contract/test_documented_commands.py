@@ -245,7 +245,7 @@ def parses_as_module(words: list[str]) -> bool:
     """Whether a command of Python is a script that exists or a module whose own parser takes its words."""
     if words[1] != "-m":
         return (ROOT / words[1]).is_file()
-    module = importlib.import_module(words[2] if words[2] != "bench" else "bench.__main__")
+    module = importlib.import_module({"bench": "bench.__main__", "omen.cli": "omen.cli.main"}.get(words[2], words[2]))
     return not hasattr(module, "main") or accepts(module.main, words[2:])
 
 
