@@ -133,6 +133,7 @@ class OmenNode(ShownNode):
             messages.Heartbeat: self._on_heartbeat,
             messages.FailureNotice: self._on_failure_notice,
             messages.Refutation: self._on_refutation,
+            messages.Leaving: self._on_leaving,
             messages.NameClaimed: self._on_name_claimed,
             messages.LinkOpen: self._on_link_open,
             messages.LinkOk: self._on_link_ok,
@@ -472,6 +473,12 @@ class OmenNode(ShownNode):
             return
         self._out.send(message.me, messages.Refutation(self.ref))
         self._take_back(message.me)
+
+    def _on_leaving(self, sender: NodeId, message: messages.Leaving) -> None:
+        """A peer leaves. A node that leaves as well, the last of the ring, has nobody left to ask for a repair."""
+        self._peer_losses.on_leaving(sender, message)
+        if self._parts.requests.departing and not self._parts.ring.members:
+            self._leave(handled=True)
 
     def _on_refutation(self, _: NodeId, message: messages.Refutation) -> None:
         self._take_back(message.me)

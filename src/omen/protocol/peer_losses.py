@@ -4,7 +4,7 @@ The failure detector, a refused connection, a peer's own farewell, a later incar
 may be the first news of a loss. All of them end in `lose`, which tells the parts in one order. A loss is undone by
 `take_back`, where the peer says itself that it is there, and forgotten when its tombstone has had its time.
 
-Messages: Pong, Leaving. Timers: ProbeTimer.
+Messages: Pong, and Leaving by way of the node. Timers: ProbeTimer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PeerLosses:
         self._conduct = conduct
 
     def handlers(self) -> Handlers:
-        return {Pong: self.on_pong, Leaving: self.on_leaving}
+        return {Pong: self.on_pong}
 
     def timers(self) -> TimerHandlers:
         return {ProbeTimer: self.on_probe_timer}
