@@ -113,7 +113,7 @@ class Inbox:
         if len(items) >= self._most or self._bytes >= self._most_bytes:
             self._miss(message)
             return False
-        self._bytes += len(message.payload)
+        self._bytes += len(message.payload) + len(message.fields)
         items.append(message)
         if self._overflow:
             self._overflow.pop((message.topic, message.node, message.incarnation), None)
@@ -180,7 +180,7 @@ class Inbox:
         if isinstance(item, OmenError):
             raise item
         if isinstance(item, Message):
-            self._bytes -= len(item.payload)
+            self._bytes -= len(item.payload) + len(item.fields)
         elif self._overflow:
             self._close(item)
         return item

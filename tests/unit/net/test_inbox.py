@@ -45,3 +45,14 @@ def test_a_gap_of_a_slow_application_never_reaches_over_what_it_is_given() -> No
         assert (inbox.gaps, inbox.overflowed) == ({"window": 1, "inbox": 3}, 3)
 
     asyncio.run(test())
+
+
+def test_headers_count_as_bytes() -> None:
+    """Else messages without a payload could take 64 KiB each, and an inbox 6 GB."""
+    inbox = Inbox(Limits(inbox_bytes=100_000))
+    said = [Message("tea", b"", "ann", 1, sequence, bytes(60_000)) for sequence in range(1, 5)]
+    assert [inbox.put(message) for message in said] == [True, True, False, False]
+    assert inbox.pop() == said[0]
+    assert inbox.pop() == said[1]
+    assert inbox.pop() == Gap("tea", "ann", 1, 3, 4, "inbox")
+    assert inbox.put(said[3])
