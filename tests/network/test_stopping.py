@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from omen.net.broker import Broker
+from omen.net.errors import Stopped
 from omen.net.names import split_address
 from omen.net.settings import Limits
 from omen.protocol import events
+from omen.protocol.membership.ring import place_of
 from omen.protocol.messages.overlay import FailureNotice
 
 from .brokers import config, go, until
@@ -104,3 +106,35 @@ def renew(broker: Broker, by: Broker) -> None:
     assert broker.core is not None and by.core is not None
     notice = FailureNotice(by.core.ref, broker.core.ref.incarnation, final=True)
     broker.driver.feed(events.Received(by.core.ref.id, notice))
+
+
+def test_what_waits_for_room_when_a_node_drains_is_refused() -> None:
+    """It would be accepted after the last look at what neighbours hold."""
+
+    async def test() -> None:
+        async with Broker(config("ann", "tea")) as ann, Broker(config("bob", "tea", join=(ann.address,))):
+            assert ann.driver is not None
+            await ann.publish("tea", b"green")
+            place = place_of("bob")
+            ann.driver.feed(events.LinkRoom(place, 0))
+            publishing = asyncio.ensure_future(ann.publish("tea", b"black"))
+            await asyncio.sleep(0.05)
+            assert not publishing.done()
+            assert await ann.drain() == 0
+            ann.driver.feed(events.LinkRoom(place, events.PLENTY))
+            with pytest.raises(Stopped):
+                await publishing
+            assert ann.published == 1
+
+    go(test())
+
+
+def test_a_node_that_was_not_started_is_not_drained() -> None:
+    async def test() -> None:
+        ann = Broker(config("ann", "tea"))
+        with pytest.raises(Stopped):
+            await ann.drain()
+        async with ann:
+            assert await ann.publish("tea", b"green") == 1
+
+    go(test())

@@ -297,11 +297,9 @@ class Broker(ClusterMember, FormerNames):
         a `Gap` for the rest. `headers` go along, or `fields`, which hold more than them (expiry, reply-to, content
         type); nodes of version 0.1 do not pass them on. When it returns the publication is accepted: this node keeps it
         in its window, and `wait_held` tells when neighbours hold it, `slow_consumers` apart. InvalidInput: it is too
-        large, or not bytes. Denied: the access rules forbid it.
+        large, or not bytes. Denied: the access rules forbid it. Stopped: the node drains or leaves, or has begun to.
         """
-        driver = self._serving()
-        if self._is_draining:
-            raise Stopped(f"broker {self.name!r} is leaving: it takes no more publications")
+        driver = self._accepting()
         if not isinstance(payload, bytes | bytearray | memoryview):
             raise InvalidInput(f"a payload must be bytes, not {type(payload).__name__}")
         self.admission.access.check_publish(topic)
@@ -320,7 +318,7 @@ class Broker(ClusterMember, FormerNames):
         if self._since_yield >= UNFLUSHED:
             self._since_yield = 0
             await asyncio.sleep(0)
-        sequence = self._running().publish(key, content, self.latency.stamp(block))
+        sequence = self._accepting().publish(key, content, self.latency.stamp(block))
         self.published += 1
         return sequence
 
@@ -342,9 +340,9 @@ class Broker(ClusterMember, FormerNames):
 
         Deliveries go on. `timeout`: `leave_timeout_s` where it is not given.
         """
+        driver = self._running()
         self._is_draining = True
-        timeout_s = self.config.limits.leave_timeout_s if timeout is None else timeout
-        return await wait_until_held(self._running(), timeout_s)
+        return await wait_until_held(driver, self.config.limits.leave_timeout_s if timeout is None else timeout)
 
     async def wait_held(self, topic: str, sequence: int, timeout: float | None = None) -> bool:
         """Wait until the neighbours on this topic have all up to `sequence`; whether they have it within `timeout`."""

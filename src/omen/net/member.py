@@ -260,6 +260,14 @@ class ClusterMember(ABC):
             raise self.guard.error
         return self._running()
 
+    def _accepting(self) -> Driver:
+        """For a publication, before its wait for room and after it: what is accepted once a node looks whether all is
+        held would be lost with it.
+        """
+        if self._is_draining:
+            raise Stopped(f"broker {self.name!r} is leaving: it takes no more publications")
+        return self._serving()
+
     async def wait_for_news(self, at_most: float) -> None:
         """Until something has happened that may concern those who wait, or the time is over."""
         self._news.clear()
