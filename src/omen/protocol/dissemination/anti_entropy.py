@@ -230,7 +230,9 @@ class AntiEntropy:
         top = max(mark.top, mark.last)
         if top > stream.known_to:
             stream.noted_at = now
-            if self._is_before(carried, mark, now) and not carried.replays:
+            # What follows something that was given, or told, is not passed over, however old it is.
+            given = stream.last > max(stream.silent_until, stream.passed) or stream.gap[1] > 0
+            if self._is_before(carried, mark, now) and not carried.replays and not given:
                 stream.silent_until = max(stream.silent_until, top)
             self._retransmission.note_known(stream, top, now, compare)
         if stream.backfill and stream.backfill > mark.first:

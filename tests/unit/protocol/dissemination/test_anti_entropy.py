@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omen.protocol.events import MILLISECOND, SECOND, Held, NodeId
-from omen.protocol.messages.publications import Announce, StreamMark
+from omen.protocol.messages.publications import Announce, Publication, StreamMark
 from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood
 
 
@@ -260,3 +260,23 @@ def test_a_neighbour_cannot_hold_more_than_was_published() -> None:
     assert nodes.held[1][-1].sequence == 10
     nodes.publish(1)
     assert nodes.parts[1].unheld(frozenset()) == 1
+
+
+def test_what_follows_something_that_a_newcomer_was_given_is_not_passed_over_however_old_it_is() -> None:
+    """It came to the newcomer late, over a thin link, from before it was linked; the rest must follow it or be told."""
+    nodes = Neighbourhood([(1, 2)])
+    nodes.latency = lambda sender, to: 6 * SECOND if {sender, to} == {1, 2} else MILLISECOND
+    nodes.drops = lambda sender, to, message: type(message) is not Publication or message.sequence > 2
+    for _ in range(4):
+        nodes.publish(1)
+    nodes.run(3000)
+    join(nodes, 3, 2)
+    nodes.run(4000)
+    assert nodes.sequences(3, 1) == [1, 2]
+    nodes.crash(2)
+    nodes.drops = lambda sender, to, message: False
+    nodes.link(1, 3)
+    nodes.run(1000)
+    nodes.publish(1)
+    nodes.run(1000)
+    assert [abs(sequence) for sequence in nodes.sequences(3, 1)] == [1, 2, 3, 4, 5]
