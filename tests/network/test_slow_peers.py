@@ -10,6 +10,7 @@ import pytest
 from omen.net.broker import Broker
 from omen.net.event_loop import run
 from omen.net.inbox import Gap, Message
+from omen.net.names import topic_key
 from omen.net.settings import LIVE, Limits, NodeConfig
 
 PATIENCE_S = 120.0
@@ -64,6 +65,47 @@ def test_a_slow_consumer_is_waited_for_no_longer_and_catches_up_in_order(
                 assert ann.slow_consumers == []
 
     caplog.set_level("INFO", "omen.node")
+    run(test())
+
+
+def test_a_forwarder_publishes_at_once_when_a_slow_consumer_has_caught_up() -> None:
+    """What it passes on does not wait, so its queue is full when the peer is given up; that must not stay so for it."""
+
+    async def test() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            async with Broker(config("ann")) as ann, Broker(config("bob", (ann.address,))) as bob:
+                assert ann.driver is not None
+                pause(bob, reading=False)
+                count = 0
+                while not ann.slow_consumers:
+                    ann.driver.publish(topic_key("tea"), bytes(10_000))
+                    count += 1
+                    await asyncio.sleep(0)
+                pause(bob, reading=True)
+                assert await collect(bob, count) == list(range(1, count + 1))
+                begun = asyncio.get_running_loop().time()
+                for _ in range(20):
+                    await ann.publish("tea", bytes(10_000))
+                assert asyncio.get_running_loop().time() - begun < TIGHT.publish_patience_s
+
+    run(test())
+
+
+def test_a_slow_consumer_that_reads_again_in_the_same_tick_is_none() -> None:
+    async def test() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            async with Broker(config("ann")) as ann, Broker(config("bob", (ann.address,))) as bob:
+                assert ann.driver is not None
+                (connection,) = ann.driver.peers.connections()
+                connection.pause_writing()
+                connection.mark_slow_consumer()
+                connection.resume_writing()
+                await asyncio.sleep(0.1)
+                for _ in range(5):
+                    await ann.publish("tea", b"green")
+                async with asyncio.timeout(10):
+                    assert await collect(bob, 5) == [1, 2, 3, 4, 5]
+
     run(test())
 
 

@@ -426,7 +426,8 @@ class Driver:
         self._loop.call_soon(self._feed_safely, LinkRoom(node, room))
 
     def on_peer_ready(self, node: NodeId) -> None:
-        self._feed_safely(LinkReady(node))
+        """In its turn: behind a `LinkSlow` of the same tick, which else would be the last that the core hears."""
+        self._loop.call_soon(self._feed_safely, LinkReady(node))
 
     async def stop(self) -> None:
         """Send nothing more, and hear nothing more."""

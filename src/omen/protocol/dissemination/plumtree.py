@@ -513,7 +513,8 @@ class Dissemination:
 
     def on_room(self, peer: NodeId, room: int, now: Time) -> None:
         """The queue of a link is filling, or empty again."""
-        self._backpressure.on_room(peer, room, now)
+        if peer in self._neighbours:
+            self._backpressure.on_room(peer, room, now)
 
     def published_at(self, topic: Topic) -> Time:
         """When this node published on a topic last."""
@@ -536,14 +537,20 @@ class Dissemination:
         self._retransmission.send_requests(now)
 
     def on_slow(self, peer: NodeId) -> None:
-        """No room on this link: what passes meanwhile is found missing when the two compare."""
+        """No room on this link: what passes meanwhile is found missing when the two compare.
+
+        Of a peer that is no neighbour by now nobody may say that it reads again.
+        """
+        if peer not in self._neighbours:
+            return
         self._slow.add(peer)
         for carried in self._windows.topics.values():
             carried.fanout.clear()
 
     def on_ready(self, peer: NodeId, now: Time) -> None:
-        """Room again."""
+        """Room again, as much as there ever is: the queue was emptied, or the connection is a new one."""
         self._slow.discard(peer)
+        self._backpressure.on_room(peer, PLENTY, now)
         shared = [carried for carried in self._windows.topics.values() if peer in carried.peers]
         for carried in shared:
             carried.fanout.clear()
