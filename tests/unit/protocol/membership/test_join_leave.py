@@ -37,18 +37,21 @@ def test_others_wait_until_their_gap_is_repaired() -> None:
     assert not any(leaves_at_once(label, is_brief=False)[1] for label in ("n0", "n1", "n2"))
 
 
-def test_nodes_that_all_leave_at_once_do_not_wait_for_each_other() -> None:
-    for size in (2, 3, 5):
-        run = Run(Scenario(nodes={f"n{number}": NodeSpec(("t",)) for number in range(size)}, until_s=40.0), 0)
-        nodes = [run.population.place(f"n{number}") for number in range(size)]
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_nodes_that_all_leave_at_once_do_not_wait_for_each_other(size: int) -> None:
+    run = Run(Scenario(nodes={f"n{number}": NodeSpec(("t",)) for number in range(size)}, until_s=40.0), 0)
+    nodes = [run.population.place(f"n{number}") for number in range(size)]
+    gone: list[bool] = []
+
+    def leave() -> None:
         for node in nodes:
-            run.world.call(10 * SECOND, lambda node=node: run.world.tell(node, Depart()))
-        gone: list[bool] = []
+            run.world.tell(node, Depart())
 
-        def look(nodes: list[int] = nodes, run: Run = run, gone: list[bool] = gone) -> None:
-            cores = [run.population.cores.get(node) for node in nodes]
-            gone.extend(core is None or core.stopped for core in cores)
+    def look() -> None:
+        cores = [run.population.cores.get(node) for node in nodes]
+        gone.extend(core is None or core.stopped for core in cores)
 
-        run.world.call(13 * SECOND, look)
-        assert run.go().complaints() == []
-        assert gone == [True] * size
+    run.world.call(10 * SECOND, leave)
+    run.world.call(13 * SECOND, look)
+    assert run.go().complaints() == []
+    assert gone == [True] * size
