@@ -1,6 +1,6 @@
 """Is this the same protocol, step by step, as another version of the code?
 
-    python -m bench.traces --against PATH_OF_ITS_SRC [--worlds 200] [--publishing 20]
+    python -m bench.traces --against PATH_OF_ITS_SRC [--worlds 200] [--publishing 20] [--twofold 20]
 
 Each version reads the scenarios next to its own src, for keys may have been renamed; those that both have are compared.
 
@@ -110,7 +110,7 @@ def trace(scenario: Any, seed: int, publishing: bool) -> tuple[int, str]:
     return tracer.lines, tracer.digest()
 
 
-def dump(scenarios: Path, worlds: int, publishing: int) -> None:
+def dump(scenarios: Path, worlds: int, publishing: int, twofold: int) -> None:
     """A line for each scenario and world of the version that is imported."""
     from omen.sim.drawing import draw_beyond, draw_scenario, draw_within
 
@@ -123,6 +123,11 @@ def dump(scenarios: Path, worlds: int, publishing: int) -> None:
             print(name, seed, *trace(draws[name](seed), seed, False), flush=True)
     for seed in range(publishing):
         print("publishing", seed, *trace(draw_scenario(seed), seed, True), flush=True)
+    if twofold:
+        from omen.sim.drawing import draw_twofold  # not in every version
+
+        for seed in range(twofold):
+            print("twofold", seed, *trace(draw_twofold(seed), seed, False), flush=True)
 
 
 def main() -> int:
@@ -131,12 +136,14 @@ def main() -> int:
     parser.add_argument("--scenarios", metavar="DIR", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--worlds", metavar="N", type=int, default=200)
     parser.add_argument("--publishing", metavar="N", type=int, default=20, help="worlds in which nodes publish")
+    parser.add_argument("--twofold", metavar="N", type=int, default=20, help="worlds at connectivity 2; 0: for 0.1.0")
     parser.add_argument("--dump", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.dump:
-        dump(arguments.scenarios, arguments.worlds, arguments.publishing)
+        dump(arguments.scenarios, arguments.worlds, arguments.publishing, arguments.twofold)
         return 0
-    numbers = ["--worlds", str(arguments.worlds), "--publishing", str(arguments.publishing)]
+    asked = {"--worlds": arguments.worlds, "--publishing": arguments.publishing, "--twofold": arguments.twofold}
+    numbers = [word for name, count in asked.items() for word in (name, str(count))]
     command = [sys.executable, __file__, "--dump", *numbers, "--scenarios"]
     sources = [Path(__file__).resolve().parent.parent / "src", arguments.against.resolve()]
     running = [

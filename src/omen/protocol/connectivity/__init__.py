@@ -7,6 +7,7 @@ papers: kTCO is a static design problem there.
 - `surroundings.py`: what a search has seen, the pieces it consists of without the node that searches, and the links
   that would join them.
 - `connectivity.py`: the search itself, when it is due, and what comes of it.
+- `answers.py`: what a node that is asked says of its links.
 
 A search asks the neighbours (`NearbyQuery`) which of their links carry the topics concerned, and goes on outwards from
 the smaller pieces, up to HOPS links and ASKED_AT_MOST nodes, until all are joined or nothing is left to ask. What is

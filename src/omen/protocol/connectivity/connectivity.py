@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from hashlib import blake2b
+from collections.abc import Iterable
 
 import msgspec
 
-from omen.protocol.connectivity.surroundings import Pair, Seen, Surroundings, bits_by_topic, bits_of, pair_of
+from omen.protocol.connectivity.answers import Answers, digest_of
+from omen.protocol.connectivity.surroundings import Pair, Seen, Surroundings, pair_of
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers, Topic
 from omen.protocol.messages.base import EventKind
@@ -47,12 +47,12 @@ class NearbyTimer(Timer, frozen=True):
     nonce: int
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """The last answer of a node, and to which question."""
+class Kept(msgspec.Struct):
+    """The last answer of a node, and to which question. `digest`: 0 until it is asked the same again."""
 
     topics: tuple[Topic, ...]
-    digest: int
     reply: NearbyReply
+    digest: int = 0
 
 
 class Search(msgspec.Struct):
@@ -82,6 +82,7 @@ class Connectivity:
         self._links = links
         self._requests = requests
         self._link_pruning = link_pruning
+        self._answers = Answers(context, links, requests)
         self.due: set[Topic] = set()
         self.cut: set[Topic] = set()
         self.search: Search | None = None
@@ -217,7 +218,9 @@ class Connectivity:
         for node in sorted(search.silent):
             ref, topics = search.asked[node]
             kept = self._kept.get(node)
-            digest = kept.digest if kept is not None and kept.topics == topics else 0
+            digest = 0
+            if kept is not None and kept.topics == topics:
+                digest = kept.digest = kept.digest or digest_of(kept.reply)
             self._out.send(ref, NearbyQuery(self._peer_table.ref, search.nonce, topics, digest))
         self._out.set_timer(NearbyTimer(search.nonce), self._config.answer_timeout)
 
@@ -252,13 +255,16 @@ class Connectivity:
         if message.same:
             if kept is None or kept.topics != topics:
                 return
-            message = msgspec.structs.replace(kept.reply, me=message.me)  # it may have begun anew, with the same links
-        elif any(int.from_bytes(bits, "little") >> len(topics) for bits in _bits_of(message)):
-            return
+            said = msgspec.structs.replace(kept.reply, me=message.me)  # it may have begun anew, with the same links
         else:
-            self._keep(sender, Kept(topics, digest_of(message), message))
+            said = message
+        seen = _seen(said, topics, search.around)
+        if seen is None:
+            return
+        if not message.same:
+            self._keep(sender, Kept(topics, message))
         search.silent.discard(sender)
-        search.around.add(_seen(message, search.around.reader_of(topics)))
+        search.around.add(seen)
         if not search.silent:
             self._go_on(search)
 
@@ -313,42 +319,22 @@ class Connectivity:
 
     def on_query(self, _: NodeId, message: NearbyQuery) -> None:
         """Say which links carry these topics; the asker counts on them for a while."""
-        now, table, links = self._clock.now, self._peer_table, self._links
-        until = now + 2 * self._config.connectivity_recheck
+        until = self._clock.now + 2 * self._config.connectivity_recheck
         self._link_pruning.count_on_all(until)
         if message.asker.id not in self._watchers and len(self._watchers) >= WATCHERS_AT_MOST:
             del self._watchers[next(iter(self._watchers))]
         self._watchers[message.asker.id] = (message.asker, until)
-        places, size = bits_by_topic(message.topics), (len(message.topics) + 7) // 8
-
-        def asked_of(topics: frozenset[Topic]) -> bytes:
-            return bits_of(topics, places).to_bytes(size, "little")
-
-        named = tuple((links.links[node].ref, asked_of(links.count_on(node))) for node in links.up())
-        settled = frozenset() if self._requests.departing else table.topics_of(table.id) - self._requests.waiting_for()
-        reply = NearbyReply(
-            table.ref,
-            message.nonce,
-            asked_of(settled),
-            len(links.links),
-            links.is_full(),
-            tuple((ref, bits) for ref, bits in named if any(bits)),
-        )
-        if message.digest and message.digest == digest_of(reply):
-            reply = NearbyReply(table.ref, message.nonce, b"", len(links.links), False, (), same=True)
-        self._out.send(message.asker, reply)
+        self._out.send(message.asker, self._answers.answer(message))
 
 
-def digest_of(reply: NearbyReply) -> int:
-    """Of what decides how pieces hang together."""
-    parts = (reply.mine, reply.full, tuple((ref.id, ref.incarnation, bits) for ref, bits in reply.links))
-    return int.from_bytes(blake2b(repr(parts).encode(), digest_size=5).digest(), "big") + 1
-
-
-def _bits_of(message: NearbyReply) -> Iterable[bytes]:
-    return (message.mine, *(bits for _, bits in message.links))
-
-
-def _seen(message: NearbyReply, read: Callable[[bytes], int]) -> Seen:
-    links = {ref.id: (ref, read(bits)) for ref, bits in message.links}
-    return Seen(message.me, read(message.mine), links, message.degree, message.full)
+def _seen(message: NearbyReply, asked: tuple[Topic, ...], around: Surroundings) -> Seen | None:
+    """What an answer says, in the bits of the search. None: it speaks of topics that it was not asked for."""
+    mine = int.from_bytes(message.mine, "little")
+    bits = [int.from_bytes(bits, "little") for _, bits in message.links]
+    if max(bits, default=0) >> len(asked) or mine >> len(asked):
+        return None
+    if asked != around.topics:
+        read = around.reader_of(asked)
+        mine, bits = read(mine), [read(each) for each in bits]
+    links = {ref.id: (ref, each) for (ref, _), each in zip(message.links, bits, strict=True)}
+    return Seen(message.me, mine, links, message.degree, message.full)

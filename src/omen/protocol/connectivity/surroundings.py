@@ -55,12 +55,10 @@ class Surroundings:
         """These topics, those of the search among them, as bits."""
         return bits_of(topics, self._bits)
 
-    def reader_of(self, asked: tuple[Topic, ...]) -> Callable[[bytes], int]:
+    def reader_of(self, asked: tuple[Topic, ...]) -> Callable[[int], int]:
         """What turns the bits of an answer, one for each topic asked for, into those of the search."""
-        if asked == self.topics:
-            return lambda bits: int.from_bytes(bits, "little")
         places = [self._bits[topic] for topic in asked]
-        return lambda bits: _spread(int.from_bytes(bits, "little"), places)
+        return lambda bits: _spread(bits, places)
 
     def apart(self) -> dict[Topic, dict[NodeId, NodeId]]:
         """The topics whose neighbours do not reach each other by what was seen; for each node the root of its piece."""
@@ -86,32 +84,55 @@ class Surroundings:
 
     def _unreached(self, links: Iterable[tuple[NodeId, NodeId, int]]) -> int:
         """The topics in which the first neighbour that has it does not reach all others: outwards from these first
-        ones, all topics at once.
+        ones, all topics at once, each until its neighbours are reached.
         """
-        adjacent: dict[NodeId, list[tuple[NodeId, int]]] = {}
-        for one, other, bits in links:
-            adjacent.setdefault(one, []).append((other, bits))
-            adjacent.setdefault(other, []).append((one, bits))
+        adjacent = self._through(links)
         reached: dict[NodeId, int] = {}
         begun = 0
         for node, bits in self._near.items():
             reached[node] = bits & ~begun
             begun |= bits
         news = dict(reached)
-        while news:
+        cut = self._cut(reached)
+        while news and cut:
             gained: dict[NodeId, int] = {}
             for node, fresh in news.items():
-                for other, bits in adjacent.get(node, ()):
-                    has = reached.get(other, 0)
-                    more = fresh & bits & ~has
+                for other, bits in adjacent[node]:
+                    more = fresh & bits
                     if more:
-                        reached[other] = has | more
-                        gained[other] = gained.get(other, 0) | more
-            news = gained
+                        has = reached.get(other, 0)
+                        more &= ~has
+                        if more:
+                            reached[other] = has | more
+                            gained[other] = gained.get(other, 0) | more
+            cut = self._cut(reached)
+            news = {node: fresh & cut for node, fresh in gained.items() if fresh & cut}
+        return cut
+
+    def _cut(self, reached: Mapping[NodeId, int]) -> int:
         cut = 0
         for node, bits in self._near.items():
             cut |= bits & ~reached[node]
         return cut
+
+    def _through(self, links: Iterable[tuple[NodeId, NodeId, int]]) -> dict[NodeId, list[tuple[NodeId, int]]]:
+        """The links of each node, without those to nodes that only one node names: no way leads through these."""
+        adjacent: dict[NodeId, list[tuple[NodeId, int]]] = {node: [] for node in (*self._near, *self.seen)}
+        outside: dict[NodeId, list[tuple[NodeId, int]]] = {}
+        for one, other, bits in links:
+            if other in adjacent:
+                adjacent[one].append((other, bits))
+                adjacent[other].append((one, bits))
+            elif other in outside:
+                outside[other].append((one, bits))
+            else:
+                outside[other] = [(one, bits)]
+        for node, ways in outside.items():
+            if len(ways) > 1:
+                adjacent[node] = ways
+                for one, bits in ways:
+                    adjacent[one].append((node, bits))
+        return adjacent
 
     def _pieces(self, bit: int, links: Iterable[tuple[NodeId, NodeId, int]]) -> dict[NodeId, NodeId]:
         """Each node seen in a topic, and the lowest one of its piece."""

@@ -128,6 +128,10 @@ class PeerTable:
             return self._my_topics
         return self.topic_sets.get(node, frozenset())
 
+    def topics_stamp(self) -> int:
+        """As long as this is the same, so are the topics of all peers."""
+        return self.version
+
     def get(self, node: NodeId) -> Descriptor | None:
         return self.me if node == self.id else self.known.get(node)
 
@@ -198,6 +202,9 @@ class SharedPeerTable(PeerTable):
         self.known = registry.known
         self.topic_sets = registry.topic_sets
         registry.publish(me)
+
+    def topics_stamp(self) -> int:
+        return len(self._registry.log)
 
     def describe(self, me: Descriptor) -> None:
         super().describe(me)

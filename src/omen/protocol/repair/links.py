@@ -63,6 +63,8 @@ class Links:
         self.version = 0
         self.changes = 0
         self._fading_topics: dict[NodeId, tuple[int, Time, frozenset[Topic]]] = {}
+        self._counted: tuple[tuple[Ref, ...], tuple[frozenset[Topic], ...]] = (), ()
+        self._counted_at = (-1, -1)
 
     def take_came_up(self) -> list[NodeId]:
         """The links that have come up since this was asked last."""
@@ -132,6 +134,17 @@ class Links:
         """The topics of a neighbour, without those it is about to give up or to leave with."""
         topics = self._peer_table.topics_of(node)
         return topics - self._faded(node) if node in self._fading_topics else topics
+
+    def counted_on(self) -> tuple[tuple[Ref, ...], tuple[frozenset[Topic], ...]]:
+        """The links both ends agreed on, and the topics of each far end that count. Asked for again and again while
+        nothing changes; topics that fade do so by the clock.
+        """
+        stamp = (self.changes, self._peer_table.topics_stamp())
+        if stamp != self._counted_at or self._fading_topics:
+            up = self.up()
+            self._counted = tuple(self.links[node].ref for node in up), tuple(self.count_on(node) for node in up)
+            self._counted_at = stamp
+        return self._counted
 
     def preset(self, ref: Ref, successors: tuple[Ref, ...]) -> None:
         """A link that exists from the beginning, agreed by both."""

@@ -278,3 +278,26 @@ def test_a_node_with_all_the_links_it_may_have_says_so() -> None:
     ((_, reply),) = driven.take()
     assert isinstance(reply, NearbyReply)
     assert reply.full
+
+
+def test_an_answer_is_made_anew_when_what_it_says_has_changed() -> None:
+    driven, other = Driven(2, 3, topics=(TOPIC, TOPIC + 1), max_links=3), TOPIC + 1
+
+    def ask() -> tuple[bytes, bool, dict[int, bytes]]:
+        driven.part.on_query(9, NearbyQuery(ref(9), 4, (TOPIC, other)))
+        ((_, reply),) = driven.take()
+        assert isinstance(reply, NearbyReply)
+        return reply.mine, reply.full, {far.id: bits for far, bits in reply.links}
+
+    assert ask() == ask() == (b"\3", False, {2: b"\3", 3: b"\3"})
+    driven.links.note_fading([3], [other])
+    assert ask() == (b"\3", False, {2: b"\3", 3: b"\1"})
+    driven.context.clock.now += 60 * SECOND
+    assert ask() == (b"\3", False, {2: b"\3", 3: b"\3"}), "it has stayed"
+    driven.links.fade(2)
+    assert ask() == (b"\3", False, {3: b"\3"})
+    driven.context.peer_table.forget(3)
+    assert ask() == (b"\3", False, {})
+    driven.links.preset(ref(4), ())
+    driven.context.peer_table.learn(describe(4, (other,)))
+    assert ask() == (b"\3", True, {4: b"\2"})

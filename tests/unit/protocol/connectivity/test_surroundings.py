@@ -143,5 +143,5 @@ def plain_pieces(
 def test_the_bits_of_an_answer_are_those_of_its_topics_in_the_search() -> None:
     found = Surroundings(ME, (3, 5, 7, 9), {2: frozenset({5, 9})})
     asked = found.reader_of((5, 9))
-    assert [asked(bytes([bits])) for bits in range(4)] == [0, 0b0010, 0b1000, 0b1010]
-    assert found.reader_of((3, 5, 7, 9))(b"\x0b") == 0b1011
+    assert [asked(bits) for bits in range(4)] == [0, 0b0010, 0b1000, 0b1010]
+    assert found.reader_of((3, 5, 7, 9))(0b1011) == 0b1011
