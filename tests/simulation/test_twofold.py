@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -100,6 +101,17 @@ def test_max_links_is_not_exceeded_and_what_stays_cut_is_counted() -> None:
         assert len(core.links()) <= max(most, len(before.population.cores[node].links()))
     counted = sum(core.status().cut_topics for core in cores.values())
     assert counted == pairs(run.population) > 0
+
+
+def test_a_ring_is_closed_where_only_its_ends_may_have_another_link() -> None:
+    nodes = ("n1", "n2", "n3", "n4")
+    config = ConfigSpec(connectivity=2, connectivity_ms=500.0, max_links=2)
+    path = OverlaySpec(links=tuple(pairwise(nodes)))
+    specs = dict.fromkeys(nodes, NodeSpec(topics=("t",)))
+    run = Run(Scenario(nodes=specs, overlay=path, config=config, until_s=30.0), seed=3)
+    run.go()
+    assert pairs(run.population) == 0
+    assert {len(core.links()) for core in run.population.cores.values()} == {2}
 
 
 def test_max_links_is_not_exceeded_where_several_nodes_propose_at_once() -> None:

@@ -144,7 +144,9 @@ class Surroundings:
         return {node: _root(parent, node) for node in parent}
 
     def frontier(self, apart: Mapping[Topic, Mapping[NodeId, NodeId]]) -> dict[NodeId, Ref]:
-        """Whom to ask next: the nodes at the edge of every piece but the largest."""
+        """Whom to ask next: the nodes at the edge of every piece but the largest. Of that one too where all that were
+        asked there are full: further off one may take a link.
+        """
         wanted: dict[NodeId, Ref] = {}
         for topic, roots in apart.items():
             sizes: dict[NodeId, int] = {}
@@ -153,8 +155,10 @@ class Surroundings:
             bit = self._bits[topic]
             near = {roots[node] for node, topics in self._near.items() if topics & bit}
             largest = max(near, key=lambda root: (sizes[root], -root))
+            if any(root == largest and self._was_asked_and_takes(topic, node) for node, root in roots.items()):
+                near.discard(largest)
             for node, root in roots.items():
-                if root in near and root != largest and node not in self.seen and node in self._met:
+                if root in near and node not in self.seen and node in self._met:
                     wanted[node] = self._met[node]
         return wanted
 
@@ -201,6 +205,9 @@ class Surroundings:
         if seen is None:
             return node in self._met
         return bool(seen.topics & self._bits[topic]) and not seen.full
+
+    def _was_asked_and_takes(self, topic: Topic, node: NodeId) -> bool:
+        return node in self.seen and self._takes(topic, node)
 
     def _burden(self, pair: Pair) -> tuple[int, int, Pair]:
         seen = [self.seen[node].degree for node in pair if node in self.seen]

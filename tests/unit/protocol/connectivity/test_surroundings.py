@@ -51,6 +51,15 @@ def test_the_search_goes_on_from_the_smaller_pieces() -> None:
     assert not found.frontier(found.apart()), "it is explored, and leads nowhere"
 
 
+def test_the_search_goes_on_in_the_largest_piece_where_nobody_met_there_takes_links() -> None:
+    found = around(seen(2, ME), seen(3, ME, 5, 6, full=True))
+    assert set(found.frontier(found.apart())) == {5, 6}
+    found.add(seen(5, 3))
+    assert not found.frontier(found.apart()), "one that takes links will do"
+    ((one, other),) = found.plan(found.apart(), choose_links, 10.0)
+    assert (one.id, other.id) == (2, 5)
+
+
 def test_pieces_are_joined_and_those_with_few_links_are_taken() -> None:
     found = around(seen(2, ME, 4, degree=9), seen(4, 2, degree=1), seen(3, ME, degree=2))
     ((one, other),) = found.plan(found.apart(), choose_links, 10.0)
