@@ -437,9 +437,10 @@ class NearbyReply(Message, frozen=True, array_like=True, tag=71):
 
 
 class NearbyChanged(Message, frozen=True, array_like=True, tag=72):
-    """I have lost a link since I answered your `NearbyQuery`."""
+    """I have lost a link since I answered your `NearbyQuery`. `topics`: those concerned; all where none is named."""
 
     me: Ref
+    topics: Topics = ()
 
 
 AnyMessage = (

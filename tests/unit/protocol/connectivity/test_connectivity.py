@@ -197,7 +197,7 @@ def test_who_asked_is_told_of_a_lost_link_and_searches_again() -> None:
     driven.take()
     driven.links.drop(3)
     driven.part.follow_links()
-    assert driven.take() == [(9, NearbyChanged(ref(ME)))]
+    assert driven.take() == [(9, NearbyChanged(ref(ME), (TOPIC,)))]
     asker = Driven(2, 3)
     asker.search()
     asker.answer(2, ME, 3)
@@ -278,6 +278,56 @@ def test_a_node_with_all_the_links_it_may_have_says_so() -> None:
     ((_, reply),) = driven.take()
     assert isinstance(reply, NearbyReply)
     assert reply.full
+
+
+def test_only_those_who_asked_for_a_topic_are_told_that_a_link_in_it_is_lost() -> None:
+    driven, other = Driven(2, topics=(TOPIC, TOPIC + 1)), TOPIC + 1
+    driven.links.preset(ref(3), ())
+    driven.context.peer_table.learn(describe(3, (TOPIC,)))
+    driven.part.follow_links()
+    driven.part.on_query(8, NearbyQuery(ref(8), 4, (other,)))
+    driven.part.on_query(9, NearbyQuery(ref(9), 4, (TOPIC, other)))
+    driven.take()
+    driven.links.drop(3)
+    driven.part.follow_links()
+    assert driven.take() == [(9, NearbyChanged(ref(ME), (TOPIC,)))]
+    driven.links.drop(2)
+    driven.part.follow_links()
+    assert driven.take() == [(8, NearbyChanged(ref(ME), (other,))), (9, NearbyChanged(ref(ME), (other,)))], "once"
+
+
+def test_of_a_node_that_has_lost_a_link_only_the_topics_concerned_are_searched_again() -> None:
+    driven, other = Driven(2, 3, topics=(TOPIC, TOPIC + 1)), TOPIC + 1
+    driven.search()
+    for node, far in ((2, 3), (3, 2)):
+        reply = NearbyReply(ref(node), 1, b"\3", 2, False, ((ref(ME), b"\3"), (ref(far), b"\3")))
+        driven.part.on_reply(node, reply)
+    assert not driven.part.due
+    driven.part.on_changed(3, NearbyChanged(ref(3), (other, 99)))
+    assert driven.part.due == {other}, "and none that this node has not"
+    driven.part.on_changed(3, NearbyChanged(ref(3)))
+    assert driven.part.due == {TOPIC, other}, "an older node names none"
+
+
+def test_topics_that_are_half_as_old_are_searched_together_with_old_ones() -> None:
+    driven, other = Driven(2, 3, topics=(TOPIC, TOPIC + 1)), TOPIC + 1
+    linked = ((2, 3), (3, 2))
+
+    def search(nonce: int) -> set[tuple[int, ...]]:
+        asked = {message.topics for _, message in driven.search() if isinstance(message, NearbyQuery)}
+        for topics in asked:
+            bits = bytes([(1 << len(topics)) - 1])
+            for node, far in linked:
+                named = ((ref(ME), bits), (ref(far), bits))
+                driven.part.on_reply(node, NearbyReply(ref(node), nonce, bits, 2, False, named))
+        return asked
+
+    assert search(1) == {(TOPIC, other)}
+    driven.context.clock.now += 3 * SECOND
+    driven.part.on_changed(3, NearbyChanged(ref(3), (other,)))
+    assert search(2) == {(other,)}
+    driven.context.clock.now += 7 * SECOND
+    assert search(3) == {(TOPIC, other)}
 
 
 def test_an_answer_is_made_anew_when_what_it_says_has_changed() -> None:
