@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from omen.sim.reading import read_scenario
 from omen.sim.running import run_scenario
@@ -69,5 +70,27 @@ def test_a_newcomer_may_leave_before_it_was_linked(seed: int) -> None:
     outcome = run_scenario(
         world(EventSpec(at=1.0, join="x", topics=("t", "u1")), EventSpec(at=1.0 + 0.004 * seed, leave="x")), seed
     )
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("mute_s", [0.005, 0.3, 0.7, 2.0])
+@pytest.mark.parametrize("deaf", [("y",), ("x", "y")])
+def test_newcomers_that_know_only_newcomers_form_no_ring_of_their_own(
+    seed: int, mute_s: float, deaf: tuple[str, ...]
+) -> None:
+    """The contact of the first does not answer it, nor maybe the second, for so long."""
+    scenario = read_scenario(SCENARIOS / "newcomers-that-know-only-newcomers.toml")
+    joins = [event for event in scenario.events if event.join is not None]
+    mutes = [EventSpec(at=event.at, mute=(("n1", event.join),)) for event in joins if event.join in deaf]
+    heal = EventSpec(at=12.0 + mute_s, heal=True)
+    outcome = run_scenario(structs.replace(scenario, events=(*joins, *mutes, heal)), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+def test_the_scenario_of_newcomers_that_know_only_newcomers_ends_as_one() -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / "newcomers-that-know-only-newcomers.toml"), 1)
     assert outcome.complaints() == []
     assert outcome.settled

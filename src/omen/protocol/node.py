@@ -443,7 +443,7 @@ class OmenNode(ShownNode):
             case RendezvousLookup(place):
                 self._parts.audit.leader_reports.on_located(place, done.successor)
             case JoinLookup():
-                for request in self._parts.join_leave.take_place(done.met):
+                for request in self._parts.join_leave.take_place(done.met, done.in_doubt):
                     self._parts.coordinator.on_request(request)
             case StorageLookup(nonce):
                 self._parts.storage.on_located(nonce, done.met)

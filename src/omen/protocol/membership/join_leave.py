@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from omen.protocol.context import NodeContext
-from omen.protocol.events import Handlers, NodeId, Timer, TimerHandlers, Topic
+from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers, Topic
 from omen.protocol.membership.gossip import Gossip
 from omen.protocol.membership.ring import Ring, clockwise
 from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
@@ -16,6 +16,8 @@ from omen.protocol.repair.requests import Requests
 
 HELD_AT_MOST = 64
 """Requests that wait until this node has its place. One that finds no room is made again by the node that asks."""
+NAMED_AT_MOST = 64
+"""Contacts that a node that seeks its place names to others that seek theirs."""
 
 
 class JoinTimer(Timer, frozen=True):
@@ -40,6 +42,7 @@ class JoinLeave:
     ) -> None:
         self._peer_table = context.peer_table
         self._config = context.config
+        self._clock = context.clock
         self._out = context.out
         self._ring = ring
         self._links = links
@@ -50,6 +53,7 @@ class JoinLeave:
         self._persists = False
         self._looks = False
         self._in_vain = 0
+        self._doubts_until: Time = 0
         self._held: dict[EventId, RepairRequest] = {}
 
     def handlers(self) -> Handlers:
@@ -65,8 +69,8 @@ class JoinLeave:
 
     @property
     def is_seeking(self) -> bool:
-        """Whether a lookup of this node's own place is under way: whom it has heard of so far is no ring."""
-        return self._looks
+        """Whether this node looks for its place, or is about to look again: whom it has heard of so far is no ring."""
+        return self._looks or not self._is_placed
 
     @property
     def _is_placed(self) -> bool:
@@ -78,9 +82,10 @@ class JoinLeave:
 
         A coordinator counts on its ring: a walk that begins at a wrong successor is closed before it went round.
         """
-        if self._looks and (request.event in self._held or len(self._held) < HELD_AT_MOST):
+        is_held = self.is_seeking
+        if is_held and (request.event in self._held or len(self._held) < HELD_AT_MOST):
             self._held[request.event] = request
-        return self._looks
+        return is_held
 
     def is_offered_a_ring(self, sender: NodeId, message: DigestOffer) -> bool:
         """Whether a node that is alone hears of others by gossip: then it is to join them, not they it."""
@@ -97,6 +102,8 @@ class JoinLeave:
         self._contacts, self._persists = tuple(contacts), persists
         self._looks = any(ref.id != self._peer_table.id for ref in contacts)
         self._in_vain = 0
+        doubts = self._config.standby_timeout // 2 if persists else 4 * self._config.answer_timeout
+        self._doubts_until = self._clock.now + doubts
         self._requests.begin_joining()
         self._out.set_timer(JoinTimer(), self._config.standby_timeout)
         self._ring_lookup.find(self._peer_table.id, JoinLookup(), self._contacts)
@@ -110,13 +117,16 @@ class JoinLeave:
         elif self._requests.open:
             self._out.set_timer(JoinTimer(), self._config.standby_timeout)
 
-    def take_place(self, met: Iterable[Ref]) -> list[RepairRequest]:
+    def take_place(self, met: Sequence[Ref], in_doubt: bool = False) -> list[RepairRequest]:
         """The place on the ring is found: greet the nodes around it, then ask the successor for links.
 
         Where no contact has answered but others have turned to this node meanwhile, the contacts are asked once more,
-        then the others. Returns what was asked of this node while it looked.
+        then the others. In doubt, all that were met are asked again for a while: a node that takes its place among
+        nodes without one is on a ring of their own. Returns what was asked of this node while it looked.
         """
-        met = list(met)
+        if in_doubt and self._clock.now < self._doubts_until:
+            self._ring_lookup.find(self._peer_table.id, JoinLookup(), met)
+            return []
         if not met and self._ring.members and self._in_vain < 2:
             self._in_vain += 1
             known = self._contacts if self._in_vain == 1 else tuple(self._ring.members.values())
@@ -133,10 +143,11 @@ class JoinLeave:
         after = sorted(self._gossip.peers(), key=lambda ref: clockwise(message.target, ref.id))
         near = [ref for ref in after if ref.id != asker][: 2 * self._config.resilience]
         before = [ref for ref in reversed(after) if ref.id != asker][: self._config.resilience]
-        reply = {ref.id: ref for ref in (*near, *before)}
-        self._out.send(
-            message.asker, Located(message.nonce, message.target, tuple(reply.values()), not self._is_placed)
-        )
+        seeking = not self._is_placed
+        contacts = self._contacts[:NAMED_AT_MOST] if seeking else ()
+        own = (asker, self._peer_table.id)
+        reply = {ref.id: ref for ref in (*contacts, *near, *before) if ref.id not in own}
+        self._out.send(message.asker, Located(message.nonce, message.target, tuple(reply.values()), seeking))
 
     @property
     def is_leaf(self) -> bool:

@@ -1,7 +1,8 @@
 """Finding the successor of a place on the ring: ask the nearest known, then the nearest it names, until none is
 nearer.
 
-A node that seeks its own place knows no ring: it is passed over, unless there is no other.
+A node that seeks its own place knows no ring: it is passed over, unless there is no other. It names the nodes that it
+asks itself, so that a lookup ends with such a node only after all of these were asked as well.
 """
 
 from __future__ import annotations
@@ -28,11 +29,15 @@ class LookupTimer(Timer, frozen=True):
 
 
 class LookupDone(msgspec.Struct, frozen=True):
-    """A lookup has ended: who follows the place, None where no peer answered, and everyone met on the way."""
+    """A lookup has ended: who follows the place, None where no peer answered, and everyone met on the way.
+
+    `in_doubt`: only nodes that seek their own place have answered, and others that may have one are silent.
+    """
 
     purpose: LookupPurpose
     successor: Ref | None
     met: list[Ref]
+    in_doubt: bool = False
 
 
 class Lookup(msgspec.Struct):
@@ -100,8 +105,11 @@ class RingLookup:
         del self._lookups[nonce]
         if best is None:
             return LookupDone(lookup.purpose, None, [])
-        passed_over = set() if best.id in lookup.seeking else lookup.seeking
-        met = [ref for ref in lookup.candidates.values() if ref.id not in passed_over]
+        if best.id in lookup.seeking:
+            silent = (lookup.candidates[node] for node in lookup.silent)
+            in_doubt = not all(map(self._peer_table.is_declared_failed, silent))
+            return LookupDone(lookup.purpose, best, list(lookup.candidates.values()), in_doubt)
+        met = [ref for ref in lookup.candidates.values() if ref.id not in lookup.seeking]
         return LookupDone(lookup.purpose, best, met)
 
     def _best(self, lookup: Lookup) -> Ref | None:

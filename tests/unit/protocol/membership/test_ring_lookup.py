@@ -70,3 +70,13 @@ def test_where_all_seek_their_place_the_nearest_of_them_is_the_successor() -> No
     assert found is not None
     assert found.successor == ref(200)
     assert found.met == [ref(200), ref(300)]
+    assert not found.in_doubt
+
+
+def test_one_that_seeks_and_is_answered_by_seekers_alone_doubts_as_long_as_another_is_silent() -> None:
+    lookup, _ = make_lookup()
+    lookup.find(100, Why(), [ref(200)])
+    assert lookup.on_located(200, Located(1, 100, (ref(300),), seeking=True)) is None
+    found = lookup.on_timer(LookupTimer(1, 300))
+    assert found is not None
+    assert (found.successor, found.in_doubt) == (ref(200), True)
