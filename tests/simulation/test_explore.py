@@ -178,3 +178,21 @@ def test_worlds_too_large_to_go_through_are_refused_in_one_line(capsys: pytest.C
     assert run("simulate --explore --nodes 99") == 2
     line = "omen: --nodes is 99: more than 8 cannot be gone through (--search can)\n"
     assert capsys.readouterr().err == line
+
+
+def test_an_exploration_that_was_stopped_goes_on_with_the_worlds_that_are_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, keep = "simulate --explore --nodes 3 --kinds crash --delays 0", tmp_path / "kept.jsonl"
+    whole = run_json(capsys, words, "--keep", keep)
+    lines = [line for line in keep.read_bytes().splitlines() if line]
+    assert len(lines) == 3
+    keep.write_bytes(lines[0] + b"\n" + lines[1][: len(lines[1]) // 2])
+    again = run_json(capsys, words, "--keep", keep)
+    assert {name: again[name] for name in ("worlds", "complete", "states", "ends")} == {
+        name: whole[name] for name in ("worlds", "complete", "states", "ends")
+    }
+    assert len([line for line in keep.read_bytes().splitlines() if line]) == 4
+    assert run_json(capsys, words, "--keep", keep)["states"] == whole["states"]
+    deeper = run_json(capsys, words.replace("--delays 0", "--delays 1"), "--keep", keep)
+    assert deeper["states"] > whole["states"]

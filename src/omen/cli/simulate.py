@@ -45,7 +45,7 @@ example:
 exit codes: 0 it went as it should, 1 something that must hold did not, 2 bad input
 """
 SCENARIO_OPTIONS = ("seed", "trace", "trace_all")
-SEARCH_ONLY = ("seeds", "worlds", "keep", "guided", "engine", *SPARK_OPTIONS)
+SEARCH_ONLY = ("seeds", "worlds", "guided", "engine", *SPARK_OPTIONS)
 
 
 def add_parser(commands: Any) -> None:

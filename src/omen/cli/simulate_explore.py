@@ -38,14 +38,20 @@ def add_explore_options(parser: argparse.ArgumentParser) -> None:
 
 
 def explore(arguments: argparse.Namespace) -> int:
+    from omen.sim.explore_kept import KeptWorlds
+
     worlds = list(_worlds(arguments))
     budget = (2 if arguments.delays is None else arguments.delays, arguments.losses or 0)
     seconds = arguments.seconds or SECONDS
     found: list[tuple[Scenario, Found]] = []
     started = time.monotonic()
+    kept = KeptWorlds(Path(arguments.keep) if arguments.keep else None, budget)
+    found += [(world, came) for world in worlds if (came := kept.find(world)) is not None]
+    left = [world for world in worlds if kept.find(world) is None]
     with counting("worlds", len(worlds)) as count:
-        for scenario, came in _explore_all(worlds, budget, seconds, arguments.workers or 1):
+        for scenario, came in _explore_all(left, budget, seconds, arguments.workers or 1):
             found.append((scenario, came))
+            kept.add(scenario, came)
             count(len(found))
             if not arguments.json:
                 _tell(scenario, came)
@@ -87,6 +93,8 @@ def _explore_all(
 ) -> Iterator[tuple[Scenario, Found]]:
     from omen.sim.explore import explore_world
 
+    if not worlds:
+        return
     jobs = [(world, budget, seconds) for world in worlds]
     if workers == 1:
         yield from ((world, explore_world(world, budget, seconds)) for world in worlds)

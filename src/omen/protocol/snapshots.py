@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import copyreg
 import io
+import marshal
 import pickle
+from collections import deque
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from hashlib import blake2b
@@ -17,16 +19,24 @@ from typing import Any
 
 import msgspec
 
-from omen.protocol.config import Config
+from omen.protocol.config import Config, Dissemination
 from omen.protocol.context import Clock, NodeContext
 from omen.protocol.node import OmenNode
 from omen.protocol.parts import Parts
 from omen.protocol.validation import MessageValidator
 
-STAYS = (Clock, Config, NodeContext, Parts, MessageValidator)
+STAYS = (Clock, Config, Dissemination, NodeContext, Parts, MessageValidator)
 """What never changes as long as an incarnation lasts, or is set with each input."""
 CHANGES: dict[type, bool] = {dict: True, list: True}
 """Whether objects of a type can change; the others are found out."""
+FROZEN: set[type] = set()
+"""Types of values that cannot change, as far as they were met."""
+PLAIN = frozenset((int, str, bytes, bool, float, type(None), tuple, type))
+"""Written as they are: asked for first, for they are by far the most."""
+NUMBERS = frozenset((int, bool, type(None)))
+EMPTY: dict[type, int] = {dict: 0, list: 1, set: 2, deque: 3}
+REST = ...
+"""In the outline of a state: a value that is written after it."""
 BUILT = ("_parts", "_handlers", "_timers", "_validator", "_engine", "_registry", "config")
 """What a node has from when it was made."""
 
@@ -53,10 +63,11 @@ def _part(number: int) -> Any:
 class _KeyWriter(pickle.Pickler):
     """Writes values, not objects: only what can change is told apart from what equals it."""
 
-    def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:
+    def __init__(self, file: io.BytesIO, numbers: dict[int, int], values: dict[Any, int]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.fast = True
         self._numbers = numbers
+        self._values = values
         self._met: dict[int, int] = {}
         self._kept: list[Any] = []  # what is made while writing, so that no other object gets its id meanwhile
 
@@ -65,11 +76,17 @@ class _KeyWriter(pickle.Pickler):
         if number is not None:
             return number
         kind = type(obj)
+        if kind in PLAIN:
+            return None
         if kind is set or kind is frozenset:
             return ("set", *_in_order(obj)) if obj else ()
         changes = CHANGES.get(kind)
         if changes is None:
             changes = CHANGES[kind] = issubclass(kind, msgspec.Struct) and not kind.__struct_config__.frozen
+            if issubclass(kind, msgspec.Struct) and not changes:
+                FROZEN.add(kind)
+        if kind in FROZEN:
+            return self._number(obj)
         if changes:
             before = self._met.get(id(obj))
             if before is not None:
@@ -77,6 +94,35 @@ class _KeyWriter(pickle.Pickler):
             self._met[id(obj)] = len(self._met)
             self._kept.append(obj)
         return None
+
+    def outline(self, held: Iterable[dict[str, Any]]) -> tuple[bytes, list[Any]]:
+        """What the parts hold, as far as it is numbers, other parts or empty; and the rest, to be written.
+
+        Most of what a node holds is of this kind, and `marshal` writes it without asking of each value.
+        """
+        numbers, told, rest = self._numbers, list[Any](), list[Any]()
+        for values in held:
+            told.append(self._number(tuple(values)))
+            for value in values.values():
+                kind = type(value)
+                if kind in NUMBERS:
+                    told.append(value)
+                elif (number := numbers.get(id(value))) is not None:
+                    told.append((number,))
+                elif kind in EMPTY and not value:
+                    told.append((EMPTY[kind], self._met.setdefault(id(value), len(self._met))))
+                else:
+                    told.append(REST)
+                    rest.append(value)
+        return marshal.dumps(told, 2), rest
+
+    def _number(self, value: Any) -> Any:
+        """A value that cannot change is written once, and known by its number from then on: equal ones have one."""
+        try:
+            number = self._values.setdefault(value, len(self._values))
+        except TypeError:  # it holds something that can change
+            return None
+        return ("value", number)
 
 
 class _Loader(pickle.Unpickler):
@@ -99,6 +145,7 @@ class Snapshots:
         self._fixed: list[Any] = []
         self._parts: list[Any] = []
         self._numbers: dict[int, int] = {}
+        self._values: dict[Any, int] = {}
         self._kinds: set[type] = set()
 
     def take(self) -> tuple[bytes, bytes]:
@@ -115,8 +162,10 @@ class Snapshots:
     def key(self) -> bytes:
         """The same for all states that will behave alike."""
         file = io.BytesIO()
-        held = self._held()
-        _KeyWriter(file, self._numbers).dump(held)
+        writer = _KeyWriter(file, self._numbers, self._values)
+        outline, rest = writer.outline(self._held())
+        file.write(outline)
+        writer.dump(rest)
         return blake2b(file.getbuffer(), digest_size=16).digest()
 
     def _held(self) -> list[dict[str, Any]]:
