@@ -196,3 +196,9 @@ def test_an_exploration_that_was_stopped_goes_on_with_the_worlds_that_are_left(
     assert run_json(capsys, words, "--keep", keep)["states"] == whole["states"]
     deeper = run_json(capsys, words.replace("--delays 0", "--delays 1"), "--keep", keep)
     assert deeper["states"] > whole["states"]
+
+
+def test_an_exploration_that_has_not_seen_all_does_not_end_well(tmp_path: Path) -> None:
+    words, keep = "simulate --explore --nodes 3 --kinds crash --delays 2 --seconds 0.000001", tmp_path / "kept.jsonl"
+    assert run(words, "--keep", keep) == 1
+    assert not keep.exists()

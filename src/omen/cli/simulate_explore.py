@@ -60,7 +60,7 @@ def explore(arguments: argparse.Namespace) -> int:
     failures = [_keep(scenario, came, Path(arguments.failures or "search-failures")) for scenario, came in found]
     failed = [failure for failure in failures if failure is not None]
     _print_totals(arguments, found, failed, time.monotonic() - started)
-    return 1 if failed else 0
+    return 1 if failed or not all(came.complete for _, came in found) else 0
 
 
 def _worlds(arguments: argparse.Namespace) -> Iterator[Scenario]:
