@@ -147,7 +147,7 @@ class OmenNode(ShownNode):
         return {
             RoundTimer: self._on_round,
             LookupTimer: self._on_lookup_timer,
-            DepartTimer: self._on_depart_timer,
+            DepartTimer: lambda _: self._leave(handled=False),
             AuditPeriodTimer: self._on_audit_period,
         }
 
@@ -503,10 +503,7 @@ class OmenNode(ShownNode):
             self._meet(ref)
 
     def _meet(self, ref: Ref) -> None:
-        """A living node that may belong to another ring: swap what both know, and the two rings become one.
-
-        A node that is alone joins through it, so that it is linked at once.
-        """
+        """A living node, maybe of another ring: swap what both know, and the two are one. One that is alone joins."""
         parts = self._parts
         if parts.join_leave.is_outside:
             self._join((ref,))
@@ -525,9 +522,6 @@ class OmenNode(ShownNode):
             self._leave(handled=False)
         elif beyond < INCARNATION_AT_MOST:
             self._next_incarnation = max(beyond, self.ref.incarnation) + 1
-
-    def _on_depart_timer(self, _: DepartTimer) -> None:
-        self._leave(handled=False)
 
     def _leave(self, handled: bool) -> None:
         """Leave now; `handled`: the gap is repaired."""
