@@ -48,6 +48,7 @@ class Deliveries:
         self.owner = ""
         self.groups = Shares()
         self._shares: dict[str, set[str]] = {}
+        self._no_local: dict[str, set[str]] = {}
         self._choices = 0
         self._reached: dict[Stream, int] = {}
         self._held_back: dict[str, set[str]] = {}
@@ -78,6 +79,7 @@ class Deliveries:
         name = filter_of(pattern)
         self.subscriptions += is_new
         self._tree.add(name, (session.client_id, pattern), subscription)
+        self._note_no_local(session.client_id, pattern, subscription.no_local)
         if is_shared(pattern):
             self._shares.setdefault(pattern, set()).add(session.client_id)
             self._tell_group(pattern)
@@ -89,6 +91,7 @@ class Deliveries:
         self.subscriptions -= 1
         name = filter_of(pattern)
         self._tree.remove(name, (session.client_id, pattern))
+        self._note_no_local(session.client_id, pattern, False)
         if is_shared(pattern):
             members = self._shares[pattern]
             members.discard(session.client_id)
@@ -98,6 +101,20 @@ class Deliveries:
         if not name.startswith("$"):
             self._act_on(self.wishes.remove(name))
         return True
+
+    def _note_no_local(self, client_id: str, pattern: str, no_local: bool) -> None:
+        if no_local:
+            self._no_local.setdefault(client_id, set()).add(pattern)
+        elif client_id in self._no_local:
+            self._no_local[client_id].discard(pattern)
+            if not self._no_local[client_id]:
+                del self._no_local[client_id]
+
+    def is_not_for_its_client(self, message: ApplicationMessage) -> bool:
+        """Whether the client of a message wants nothing of its own on this topic: it may be at another node when the
+        message comes there (MQTT-3.8.3-3).
+        """
+        return any(matches(pattern, message.topic) for pattern in self._no_local.get(message.client, ()))
 
     def _tell_group(self, pattern: str) -> None:
         """Which members of a shared subscription are here, and which of them are connected."""

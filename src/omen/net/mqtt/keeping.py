@@ -18,7 +18,7 @@ from omen.net.groups import Member
 from omen.net.mqtt.codec import LONGEST_EXPIRY
 from omen.net.mqtt.deliveries import Deliveries, owed_by
 from omen.net.mqtt.outputs import Carry, Client, DoorLimits, Forget, Publish, Save
-from omen.net.mqtt.session import AT_LEAST_ONCE, ApplicationMessage, Owed, Session, Stream, Subscription, Taken
+from omen.net.mqtt.session import AT_LEAST_ONCE, ApplicationMessage, Session, Stream, Subscription, Taken
 from omen.net.mqtt.stored import (
     Change,
     SessionHead,
@@ -245,17 +245,22 @@ class Keeping(Deliveries):
 
     def _catch_up(self, session: Session, subscriptions: list[Subscription], recent: Recent, now: float) -> None:
         message = recent.message
-        mine = [one for one in subscriptions if self._is_for(session, one.pattern, recent)]
-        qos = min(message.qos, max((one.qos for one in mine), default=0))
+        mine = [one for one in subscriptions if self._is_for(session, one, recent)]
         if 0 < recent.published_at < session.complete_until:
             return
-        if not qos or session.has(recent.stream, recent.sequence) or not session.sees(message.mark, now):
+        if not mine or session.has(recent.stream, recent.sequence):
+            return
+        owed = owed_by(message, mine)
+        if not owed.qos or not session.sees(message.mark, now):
             return
         session.note(recent.stream, recent.sequence, now)
-        session.put(Owed(message, qos, False, tuple(one.identifier for one in mine if one.identifier is not None)))
+        session.put(owed)
 
-    def _is_for(self, session: Session, pattern: str, recent: Recent) -> bool:
+    def _is_for(self, session: Session, subscription: Subscription, recent: Recent) -> bool:
+        pattern = subscription.pattern
         if not matches(filter_of(pattern), recent.message.topic):
+            return False
+        if subscription.no_local and recent.message.client == session.client_id:
             return False
         if not is_shared(pattern):
             return True
@@ -339,6 +344,14 @@ class Keeping(Deliveries):
     def waiting_wills(self) -> int:
         """How many wills wait for the end of their delay."""
         return len(self._wills)
+
+    def publish_will_of(self, head: SessionHead, now: float = 0.0) -> None:
+        """The node of a session has crashed, and its client goes on with it: its will is published unless its delay has
+        not ended.
+        """
+        is_due = not head.will_delay if head.is_online else 0 < head.will_at <= now
+        if head.will is not None and is_due:
+            self._publish_will(head.will)
 
     def _publish_will(self, will: ApplicationMessage) -> None:
         self.wills += 1

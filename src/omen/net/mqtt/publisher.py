@@ -136,7 +136,7 @@ class Publisher:
             await asyncio.sleep(0)  # wildcards of clients here: what is published before it is subscribed to is missed
             await self._front.say(records.TOPICS, records.TopicsPublished([topic], fresh=True))
         message = self._door.address(message)
-        fields = records.fields_of_message(message)
+        fields = records.fields_of_message(message, self._door.is_not_for_its_client(message))
         sequence = await self._broker.publish(topic, message.payload, fields=fields)
         if self._broker.wants(topic):
             if message.client:

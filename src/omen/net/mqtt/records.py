@@ -3,7 +3,8 @@
 A message is a publication with the same payload. Its properties are fields of the publication, so that applications
 that are nodes themselves can read and write them: user properties are headers, `mqtt-qos`, `mqtt-retain`, `mqtt-text`,
 `mqtt-correlation` (base64), `mqtt-mark` and `mqtt-shares` (JSON; see `session`) and, where a key stands twice,
-`mqtt-user` (JSON) are added. A publication without them is a message with QoS 0.
+`mqtt-user` (JSON) are added, and `mqtt-client` where its client wants nothing of its own. A publication without them is
+a message with QoS 0.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ RETAINED = f"{OWN}mqtt/retained"
 CLIENTS = f"{OWN}mqtt/clients"
 """Which client is where, and sessions that move."""
 QOS, RETAIN, TEXT, CORRELATION, USER = "mqtt-qos", "mqtt-retain", "mqtt-text", "mqtt-correlation", "mqtt-user"
-MARK, SHARES = "mqtt-mark", "mqtt-shares"
-RESERVED = frozenset((QOS, RETAIN, TEXT, CORRELATION, USER, MARK, SHARES))
+MARK, SHARES, CLIENT = "mqtt-mark", "mqtt-shares", "mqtt-client"
+RESERVED = frozenset((QOS, RETAIN, TEXT, CORRELATION, USER, MARK, SHARES, CLIENT))
 
 
 class TopicsPublished(msgspec.Struct, frozen=True, tag=1):
@@ -133,8 +134,8 @@ def read_record(data: bytes) -> Record | None:
         return None
 
 
-def fields_of_message(message: ApplicationMessage) -> Fields | None:
-    """What goes with the payload; None: nothing, it is a plain message with QoS 0."""
+def fields_of_message(message: ApplicationMessage, names_client: bool = False) -> Fields | None:
+    """What goes with the payload; None: nothing, it is a plain message with QoS 0. `names_client`: also who sent it."""
     headers: dict[str, str] = {}
     pairs = message.user_properties
     if pairs:
@@ -152,6 +153,8 @@ def fields_of_message(message: ApplicationMessage) -> Fields | None:
         headers[MARK] = message.mark
     if message.shares:
         headers[SHARES] = json.dumps(message.shares)
+    if names_client:
+        headers[CLIENT] = message.client
     expiry = None if message.expires_at is None else int(message.expires_at * 1000)
     if not headers and expiry is None and message.content_type is None and message.response_topic is None:
         return None
@@ -180,7 +183,7 @@ def message_from(publication: Message, client: str) -> ApplicationMessage:
         _correlation(headers.get(CORRELATION)),
         TEXT in headers,
         _user_properties(headers),
-        client,
+        client or headers.get(CLIENT, ""),
         headers.get(MARK, ""),
         _pairs(headers.get(SHARES)),
     )

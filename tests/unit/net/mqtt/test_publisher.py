@@ -46,7 +46,10 @@ class Front:
             lacks=lambda topic, sequence: False,
         )
         self.door: Any = SimpleNamespace(
-            is_busy=lambda topic, now: topic in self.busy, address=lambda one: one, acknowledged=lambda token, now: None
+            is_busy=lambda topic, now: topic in self.busy,
+            address=lambda one: one,
+            is_not_for_its_client=lambda one: False,
+            acknowledged=lambda token, now: None,
         )
         self.act = self.act_soon = lambda: None
         self.start = asyncio.ensure_future
