@@ -241,8 +241,7 @@ class Door(Publishing):
             session = None
         if session is None and handed is not None and not packet.clean_start:
             session = self._take_over(handed, now)
-            if handed.head.is_online and handed.head.will is not None and not handed.head.will_delay:
-                self._publish_will(handed.head.will)
+            self.publish_will_of(handed.head, now)
         is_present = session is not None
         if session is None:
             session = self.sessions[client.id] = Session(client.id, 0, self.limits.session)

@@ -29,6 +29,7 @@ from omen.net.mqtt.stored import (
     RETAINED,
     Change,
     Published,
+    SessionHead,
     StoredSession,
     head_key,
     place_of_client,
@@ -39,6 +40,7 @@ from omen.net.mqtt.stored import (
     read_published,
     read_session,
     segment_key,
+    without_will,
 )
 from omen.net.mqtt.topics import filter_of, has_wildcard, matches
 from omen.net.security.hello import UNREADABLE
@@ -65,6 +67,8 @@ RETRY_S, STORE_FOR_S = 0.5, 10.0
 GOODBYE_S = 0.05
 """A client with a will that is elsewhere now may have said goodbye here, which has come and is not read yet."""
 SETTLE_POLL_S = 0.1
+SLOW_S = 60.0
+"""A node that has not handed a session over by then, and is there, has none."""
 COPIES_S, COPIES_AT_MOST = 0.1, 10_000
 """How many neighbours carry a topic is looked up again after this: it takes as long as to publish."""
 FOREVER_S = 9 * 365 * 24 * 3600.0
@@ -110,8 +114,12 @@ class Keeper:
     async def run(self) -> None:
         """For as long as the door is open."""
         rounds = 0
+        incarnation = self._front.incarnation
         while not self._broker.is_leaving:
             rounds += 1
+            if self._front.incarnation != incarnation:  # it was out of the cluster, and may have missed anything
+                incarnation = self._front.incarnation
+                self._front.ask_again(records.RETAINED, records.TOPICS)
             try:
                 await self._front.say(records.CLIENTS, records.DoorHere(self.owner, since=self.doors.begun))
                 if rounds % TELL_ALL_EVERY == 0:
@@ -163,14 +171,17 @@ class Keeper:
         keys = [head_key(client_id), *(segment_key(client_id, number) for number in output.segments)]
         await self._write(client_id, [Change(key, b"", REMOVED_S) for key in keys])
 
-    async def retain(self, kept: Retained) -> None:
-        """Store a retained message, or that it was removed."""
+    async def retain(self, kept: Retained) -> bool:
+        """Store a retained message, or that it was removed; whether enough nodes have it. Of two the later one counts
+        for what is stored as it does for doors, whichever is stored first.
+        """
         topic, expires_at = kept.message.topic, kept.message.expires_at
         life = FOREVER_S if expires_at is None else max(expires_at - time.time(), 1.0)
         store = self._broker.records
         value = msgspec.msgpack.encode(kept) if kept.message.payload else b""
         key = RETAINED + topic.encode()
-        await self._store([store.make(place_of_retained(topic), key, value, life if value else REMOVED_S)])
+        record = store.make(place_of_retained(topic), key, value, life if value else REMOVED_S)
+        return await self._store([msgspec.structs.replace(record, version=kept.version[0])])
 
     # What acknowledgements promise
 
@@ -385,14 +396,30 @@ class Keeper:
             return stored
         handed = self._handed[token] = asyncio.get_running_loop().create_future()
         await self._say_here(output, waits=True)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SESSION_TIMEOUT_S):
-                await handed
-        self._handed.pop(token, None)
+        await asyncio.wait([handed], timeout=SESSION_TIMEOUT_S)
         stored = await self._read(client_id)
         if stored is not None and stored.head.owner:
             await self._catch_up(stored)
-        return stored
+        if handed.done() or stored is None:
+            self._handed.pop(token, None)
+            return stored
+        self._front.start(self._wait_for_slow(token, handed, stored.head))
+        return without_will(stored)
+
+    async def _wait_for_slow(self, token: int, handed: asyncio.Future[None], head: SessionHead) -> None:
+        """The former node of a client has not answered in time, and may be slow or gone. A slow one knows whether its
+        client was lost or said goodbye, and stores the session as it was there: it is stored again as it is here. For
+        one that is gone, this node publishes the will.
+        """
+        end = time.monotonic() + SLOW_S
+        while not handed.done() and time.monotonic() < end and self.doors.is_there(head.owner, time.time()):
+            await asyncio.sleep(SETTLE_POLL_S)
+        self._handed.pop(token, None)
+        if handed.done():
+            self._door.store_again(head.client_id)
+        elif time.monotonic() < end:
+            self._door.publish_will_of(head)
+        self._front.act()
 
     async def _say_here(self, output: Claim, waits: bool) -> None:
         here = records.ClientHere(output.client_id, self._broker.name, output.token, waits, output.is_clean)

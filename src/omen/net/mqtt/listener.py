@@ -48,6 +48,10 @@ SAVE_PERIOD_S = 0.5
 """Changes of sessions that no acknowledgement promises are stored after this."""
 ANSWER_WITHIN_S = 0.3
 """A question is answered after a random time up to this, unless another node has answered it."""
+UNSURE_S, UNSURE_LATER_S = 10.0, 1.0
+"""A door that has asked so lately may not know everything: others have so much time to answer before it."""
+ASK_AGAIN_S = 1.0
+"""After a gap in what doors say, they are asked for it so much later."""
 CARRYING_AT_ONCE = 4
 CLOSE_TIMEOUT_S = 5.0
 SYS_PERIOD_S = 10.0
@@ -76,8 +80,16 @@ class FrontDoor:
         self._carrying: list[asyncio.Task[Any]] = []
         self._answers: dict[str, asyncio.TimerHandle] = {}
         self._started = time.time()
+        self._asked_at = 0.0
+        self._missed: set[str] = set()
         self.keeper = Keeper(self)
         self.publisher = Publisher(self)
+
+    @property
+    def incarnation(self) -> int:
+        """The incarnation that this node is in."""
+        driver = self.broker.driver
+        return (driver.incarnation if driver is not None else None) or 0
 
     @property
     def publishing(self) -> int:
@@ -102,7 +114,7 @@ class FrontDoor:
         kept = self.keeper.begin()
         self.start(self._tick())
         self.start(self.keeper.run())
-        await self.say(records.ASKS, records.AskRetained(self.broker.name))
+        await self._ask(records.RETAINED)
         await self._tell_all(kept, "")
 
     async def open_websocket(self, address: str, origins: Sequence[str]) -> None:
@@ -168,7 +180,9 @@ class FrontDoor:
         """What came over the overlay; the end of it never comes."""
         if isinstance(item, Gap):
             self.broker.log.warning("mqtt_gap", topic=item.topic, first=item.first, last=item.last)
-            if not item.topic.startswith(OWN):
+            if item.topic.startswith(OWN):
+                self.ask_again(item.topic)
+            else:
                 self.start(self.keeper.recover(item))
             return False
         if item.topic.startswith(OWN):
@@ -262,7 +276,7 @@ class FrontDoor:
             with suppress(TimeoutError):
                 await self.broker.subscribe(*wanted, replay=replay, timeout=LINK_TIMEOUT_S)
             if records.TOPICS in wanted:
-                await self.say(records.ASKS, records.AskTopics(self.broker.name))
+                await self._ask(records.TOPICS)
         except Stopped:
             return
         except OmenError as error:
@@ -315,9 +329,35 @@ class FrontDoor:
             case _:
                 pass
 
+    async def _ask(self, topic: str) -> None:
+        """Ask other doors for what they have said on a topic."""
+        if topic == records.RETAINED:
+            self._asked_at = time.time()
+            await self.say(records.ASKS, records.AskRetained(self.broker.name))
+        elif topic == records.TOPICS and self._has_topics:
+            await self.say(records.ASKS, records.AskTopics(self.broker.name))
+
+    def ask_again(self, *topics: str) -> None:
+        """This node has missed something that doors said: a while later it asks, once however much it was."""
+
+        async def ask(topic: str) -> None:
+            await asyncio.sleep(ASK_AGAIN_S)
+            self._missed.discard(topic)
+            with suppress(OmenError):
+                await self._ask(topic)
+
+        for topic in topics:
+            if topic not in self._missed:
+                self._missed.add(topic)
+                self.start(ask(topic))
+
     def _answer(self, question: str, answer: Any) -> None:
-        """After a random pause; who hears another's answer before that says nothing. Names of topics all nodes tell."""
+        """After a random pause; who hears another's answer before that says nothing, and who has asked itself just now
+        lets others answer first. Names of topics all nodes tell.
+        """
         delay = random.uniform(0, ANSWER_WITHIN_S) if question.startswith("retained") else 0.0
+        if delay and time.time() - self._asked_at < UNSURE_S:
+            delay += UNSURE_LATER_S
         self._forget_answer(question)
         loop = asyncio.get_running_loop()
         self._answers[question] = loop.call_later(delay, lambda: self.start(answer()))

@@ -33,7 +33,7 @@ class Close(msgspec.Struct, frozen=True):
 class Publish(msgspec.Struct, frozen=True):
     """Publish on the overlay; for a client of a `connection`, one after the other. `token` 0: nobody waits for it.
 
-    `at`: when it was published first, where another node may have.
+    `at`: when it came, at this node or the one that published it first; 0: now.
     """
 
     connection: int

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import deque
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from mqtt5 import PubAckReasonCode
@@ -20,6 +21,7 @@ from omen.net.mqtt.session import ApplicationMessage, Stream
 from omen.net.mqtt.stored import Published
 
 if TYPE_CHECKING:
+    from omen.net.driver import Driver
     from omen.net.mqtt.listener import FrontDoor
 
 ACK_POLL_S = 0.005
@@ -48,6 +50,7 @@ class Publisher:
         self.announced: set[str] = set()
         self._own: dict[tuple[str, int], str] = {}
         self._unheld: dict[str, deque[tuple[int, int]]] = {}
+        self._counted_by: Driver | None = None
         self._ack_loop: asyncio.Task[None] | None = None
         self.held_back = self.failed = 0
         self._busy_elsewhere: dict[str, tuple[frozenset[str], float]] = {}
@@ -87,8 +90,7 @@ class Publisher:
             except OmenError as error:
                 self.failed += 1
                 self._broker.log.warning("mqtt_publish_failed", topic=output.message.topic, cause=str(error))
-                self._door.refused(output.token, reason_of(error), time.time())
-                self._front.act_soon()
+                self._refuse(output.token, reason_of(error))
             link.read_if_room()
 
     # Back-pressure
@@ -138,27 +140,49 @@ class Publisher:
         message = self._door.address(message)
         fields = records.fields_of_message(message, self._door.is_not_for_its_client(message))
         sequence = await self._broker.publish(topic, message.payload, fields=fields)
+        driver = self._count_anew()
         if self._broker.wants(topic):
             if message.client:
                 self._own[topic, sequence] = message.client
         elif message.qos:
             self._door.remember(message, self._stream(topic), sequence, time.time())
         if message.retain:
-            kept = Retained((int(at * 1000), self._broker.name), message)
+            kept = Retained((round(at * 1000), self._broker.name), message)
             await self._front.say(records.RETAINED, records.RetainedMessages([kept]))
-            await self._front.keeper.retain(kept)
+            if not await self._front.keeper.retain(kept):
+                self._refuse(token, PubAckReasonCode.QUOTA_EXCEEDED)
+                return
         if token and self._broker.config.mqtt_ack == "nodes" and self._front.keeper.lacks_copies(topic):
             self._hold(Published(message, self._stream(topic), sequence, time.time()), token)
-        if token:
+        if token and self._count_anew() is not driver:
+            self._refuse(token, PubAckReasonCode.UNSPECIFIED_ERROR)
+        elif token:
             self._unheld.setdefault(topic, deque()).append((sequence, token))
             if self._ack_loop is None or self._ack_loop.done():
                 self._ack_loop = self._front.start(self._acknowledge())
 
     def _stream(self, topic: str) -> Stream:
-        driver = self._broker.driver
-        return topic, self._broker.node, (driver.incarnation if driver is not None else None) or 0
+        return topic, self._broker.node, self._front.incarnation
 
     # Acknowledgements
+
+    def _count_anew(self) -> Driver | None:
+        """A node that gave its name up and has it again counts from 1: what nobody held by then is to be sent again.
+        Returns what counts now.
+        """
+        driver = self._broker.driver
+        if driver is not self._counted_by:
+            self._counted_by = driver
+            former, self._unheld = self._unheld, {}
+            self._own.clear()
+            for _, token in chain.from_iterable(former.values()):
+                self._refuse(token, PubAckReasonCode.UNSPECIFIED_ERROR)
+        return driver
+
+    def _refuse(self, token: int, reason: PubAckReasonCode) -> None:
+        self._to_hold.discard(token)
+        self._door.refused(token, reason, time.time())
+        self._front.act_soon()
 
     def _hold(self, published: Published, token: int) -> None:
         self._to_hold.add(token)
@@ -167,14 +191,14 @@ class Publisher:
             if is_held:
                 self._on_stored(token)
             else:
-                self._door.refused(token, PubAckReasonCode.QUOTA_EXCEEDED, time.time())
-                self._front.act_soon()
+                self._refuse(token, PubAckReasonCode.QUOTA_EXCEEDED)
 
         self._front.start(self._front.keeper.hold(published, then))
 
     async def _acknowledge(self) -> None:
         """Acknowledge publications as soon as the neighbours on their topics hold them."""
         while self._unheld:
+            self._count_anew()
             now = time.time()
             for topic, waiting in list(self._unheld.items()):
                 held = self._broker.held(topic)

@@ -25,6 +25,9 @@ from omen.net.mqtt.session import AT_LEAST_ONCE, EXACTLY_ONCE, Taken
 from omen.net.mqtt.topics import is_valid_name
 from omen.net.names import TOPIC_BYTES
 
+STAMPED_AT_MOST = 10_000
+"""Topics of which is known when the last retained message came."""
+
 
 class Publishing(Keeping):
     """The half of a door that faces the overlay. What a client waits for has a token until it comes back."""
@@ -34,6 +37,7 @@ class Publishing(Keeping):
         self.rights = rights
         self._tokens = 0
         self._marks = 0
+        self._stamped: dict[str, int] = {}
         self._open_tokens: dict[int, Waiting] = {}
 
     def _is_publishable(self, name: str) -> bool:
@@ -66,11 +70,12 @@ class Publishing(Keeping):
             return
         message = message_of(topic, packet, client.id, now)
         token = self._expect_ack(client, packet) if qos else 0
+        at = self._stamp(topic, now) if message.retain else now
         if qos == EXACTLY_ONCE:
-            session.received[number].at = session.received[number].at or now
+            session.received[number].at = session.received[number].at or at
             self._publish_marked(client, number, Publish(client.number, token, message))
         else:
-            self._out.append(Publish(client.number, token, message))
+            self._out.append(Publish(client.number, token, message, at))
 
     def _publish_marked(self, client: Client, number: int, output: Publish) -> None:
         """Publish a message with QoS 2 once it is stored which mark it has: should this node crash meanwhile, another
@@ -86,6 +91,15 @@ class Publishing(Keeping):
         message = msgspec.structs.replace(output.message, mark=taken.mark, shares=taken.shares)
         marked = Publish(output.connection, output.token, message, taken.at)
         self._persist(session, lambda: self._out.append(marked))
+
+    def _stamp(self, topic: str, now: float) -> float:
+        """When a retained message came, in whole milliseconds: of those of one topic no two came at once, and which is
+        the last does not depend on how long each waited to be published.
+        """
+        if len(self._stamped) >= STAMPED_AT_MOST:
+            self._stamped.clear()
+        self._stamped[topic] = max(int(now * 1000), self._stamped.get(topic, 0) + 1)
+        return self._stamped[topic] / 1000
 
     def _new_mark(self) -> str:
         """A mark for a message; empty where nothing is stored."""
@@ -113,10 +127,9 @@ class Publishing(Keeping):
         and goes nowhere. Whose message may be taken another time is to send it again: its connection ends.
         """
         number = packet.packet_id or 0
-        is_told = client.version != V3 or reason == PubAckReasonCode.NOT_AUTHORIZED
         if not packet.qos:
             return
-        if not is_told or reason == PubAckReasonCode.UNSPECIFIED_ERROR:
+        if not _is_told(client, reason):
             self._disconnect(client, DisconnectReasonCode.UNSPECIFIED_ERROR, now)
         elif packet.qos == AT_LEAST_ONCE:
             self._send(client, PubAckPacket(number, reason_code=reason))
@@ -140,8 +153,8 @@ class Publishing(Keeping):
                 there = there if there is not None and there.session is session else None
             if is_twice_checked:
                 taken.is_published, taken.is_under_way = is_held, False
-                if not is_held:
-                    session.received.pop(number, None)
+                if not is_held and there is not None and _is_told(there, reason):
+                    session.received.pop(number, None)  # else it is sent again, and keeps its mark
             if there is None:
                 return  # without an acknowledgement the client sends it again
             if not is_held:
@@ -180,3 +193,10 @@ class Publishing(Keeping):
         known = client.session.received.pop(packet.packet_id, None) is not None
         code = PubCompReasonCode.SUCCESS if known else PubCompReasonCode.PACKET_ID_NOT_FOUND
         self._send_saved(client, PubCompPacket(packet.packet_id, reason_code=code), now)
+
+
+def _is_told(client: Client, reason: PubAckReasonCode) -> bool:
+    """Whether a client hears why its message is not taken, and is done with it."""
+    if client.version == V3:
+        return reason == PubAckReasonCode.NOT_AUTHORIZED
+    return reason != PubAckReasonCode.UNSPECIFIED_ERROR

@@ -192,6 +192,11 @@ def read_session(client_id: str, records: Iterable[Record]) -> StoredSession | N
     return StoredSession(head, tuple(sorted(messages.items(), key=lambda item: item[0])), tuple(segments))
 
 
+def without_will(stored: StoredSession) -> StoredSession:
+    """A session whose will is another's to publish."""
+    return msgspec.structs.replace(stored, head=msgspec.structs.replace(stored.head, will=None))
+
+
 def write_head(head: SessionHead, life_s: float) -> Change:
     return Change(head_key(head.client_id), msgspec.msgpack.encode(head), life_s)
 

@@ -11,12 +11,13 @@ import pytest
 from omen.net.groups import Member
 from omen.net.mqtt import keeper
 from omen.net.mqtt.keeper import Keeper
-from omen.net.mqtt.outputs import TellGroup
+from omen.net.mqtt.outputs import Claim, Retained, TellGroup
 from omen.net.mqtt.records import ClientHere, DoorHere, GroupMembers, SessionHanded
 from omen.net.mqtt.session import ApplicationMessage
 from omen.net.mqtt.shares import Shares
-from omen.net.mqtt.stored import Change, Published
-from omen.net.records import Records
+from omen.net.mqtt.stored import Change, Published, SessionHead, write_head
+from omen.net.records import Found, Records
+from omen.protocol.messages.records import Record
 
 
 class Front:
@@ -102,3 +103,66 @@ def test_a_goodbye_that_has_come_is_read_before_a_client_is_taken_for_replaced()
 
     asyncio.run(give())
     assert order == ["goodbye", "release"]
+
+
+def test_of_two_retained_messages_the_later_one_is_stored_whichever_is_stored_last() -> None:
+    """After a restart of the whole cluster nothing else is known of them."""
+    front, orders = Front(2), dict[bytes, tuple[int, int]]()
+
+    async def store(written: list[Record]) -> int:
+        orders.update({one.value: one.order for one in written})
+        return 2
+
+    front.broker.records.store = store
+    one = Keeper(front)  # type: ignore[arg-type]
+
+    async def retain() -> None:
+        for at in (2000, 1000):  # the second is one with QoS 2 that its client sent once more
+            await one.retain(Retained((at, "n"), ApplicationMessage("a", b"%d" % at, retain=True)))
+
+    asyncio.run(retain())
+    assert max(orders, key=lambda value: orders[value]).count(b"2000") == 1
+
+
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_a_node_that_is_slow_decides_on_the_will_of_its_client_and_for_one_that_is_gone_the_next_does(
+    is_slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A goodbye may wait there, unread."""
+    monkeypatch.setattr(keeper, "SESSION_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(keeper, "SETTLE_POLL_S", 0.01)
+    will = ApplicationMessage("w", b"gone", 1)
+    head = write_head(SessionHead("me", "n2#1", True, 60, None, will=will), 1.0)
+    front, wills, done = Front(2), list[object](), list[str]()
+
+    async def fetch(_: str) -> Found:
+        return Found((Record(0, head.key, 1, 2, head.value, 1),), True)
+
+    async def say(*_: object) -> None:
+        pass
+
+    front.broker.records.fetch, front.broker.has_neighbours = fetch, lambda _: True
+    front.say, front.act, front.start = say, lambda: None, asyncio.ensure_future  # type: ignore[attr-defined]
+    front.door = SimpleNamespace(
+        groups=Shares(), publish_will_of=lambda one: wills.append(one.will), store_again=done.append
+    )
+
+    async def come() -> None:
+        one = Keeper(front)  # type: ignore[arg-type]
+        one.doors.is_settled = lambda now: True  # type: ignore[method-assign]
+        there = [True]
+        one.doors.is_there = lambda *_: there[0]  # type: ignore[method-assign]
+        brought: list[Any] = []
+        front.door.claimed = lambda _, stored, now: brought.append(stored)
+        front.broker.kept = lambda _: []
+        front.door.sessions = {}
+        await one.claim(Claim(7, "me", wants_session=True))
+        assert brought[0].head.will is None and wills == []
+        if is_slow:
+            one.handed(7)
+        else:
+            there[0] = False
+        await asyncio.sleep(0.05)
+
+    asyncio.run(come())
+    assert (wills, done) == (([], ["me"]) if is_slow else ([will], []))

@@ -96,3 +96,18 @@ def test_a_node_that_hears_of_another_session_first_publishes_the_will_of_its_ow
         here.door.disown("me", begun + 1 if is_another else begun)
         here.settle()
         assert len(here.published) == is_another and "me" not in here.door.sessions
+
+
+@pytest.mark.parametrize(("later", "wills"), [(5.0, 0), (12.0, 1)])
+def test_a_will_whose_delay_ends_while_no_node_has_it_is_published_when_its_client_comes(
+    later: float, wills: int
+) -> None:
+    """Its node has crashed, and none has taken its session over yet."""
+    here = Stored()
+    here.connect(1, "me", session_expiry_interval=60, will=gone(10))
+    here.door.lost(1, here.now)
+    here.settle()
+    there = here.crash()
+    there.now = here.now + later
+    there.come(1, "me", clean_start=False)
+    assert [one.payload for one in there.published] == [b"gone"] * wills

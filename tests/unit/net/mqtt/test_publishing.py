@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 from mqtt5 import (
+    ConnectPacket,
     DisconnectReasonCode,
     PubAckPacket,
     PubAckReasonCode,
     PubCompPacket,
+    PublishPacket,
     PubRecPacket,
     PubRelPacket,
+    QoS,
 )
-from tests.unit.net.mqtt.doors import Harness, payloads
+from tests.unit.net.mqtt.doors import Harness, Stored, payloads
 
 from omen.net.mqtt.codec import V3, V5
-from omen.net.mqtt.outputs import (
-    DoorLimits,
-)
+from omen.net.mqtt.outputs import DoorLimits, Publish
 
 
 def test_qos_1_waits_for_other_nodes() -> None:
@@ -140,3 +141,42 @@ def test_a_client_that_breaks_the_rules_of_publish_is_disconnected(more: dict[st
     world.connect(1)
     assert world.publish(1, "a", **more)[-1].reason_code == DisconnectReasonCode.PROTOCOL_ERROR
     assert world.published == []
+
+
+def test_which_retained_message_is_the_last_is_decided_when_they_come() -> None:
+    """Those with QoS 2 are stored first, and each waits for the one before it: they are published out of order."""
+    world = Stored()
+    world.holds = True
+    world.connect(1, session_expiry_interval=60)
+    world.store()
+    sent = []
+    for number, qos in enumerate((1, 2, 1, 2, 0), 1):
+        packet = PublishPacket("a", b"%d" % number, qos=QoS(qos), packet_id=number if qos else None, retain=True)
+        world.door.receive(1, packet, V5, world.now + number * 1e-5)
+        sent += [one for one in world.door.take() if isinstance(one, Publish)]
+    while (world.door.begin_save("c1", world.now)) is not None:
+        world.door.saved("c1")
+    sent += [one for one in world.door.take() if isinstance(one, Publish)]
+    assert [one.message.payload for one in sent] != [b"1", b"2", b"3", b"4", b"5"]
+    by_time = sorted(sent, key=lambda one: round(one.at * 1000))
+    assert [one.message.payload for one in by_time] == [b"1", b"2", b"3", b"4", b"5"]
+    assert len({round(one.at * 1000) for one in sent}) == 5
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_message_with_qos_2_that_its_client_is_to_send_again_keeps_its_mark(is_there: bool) -> None:
+    """Who has had it already would get it twice."""
+    world = Stored()
+    world.grants = False
+    world.connect(1, "me", session_expiry_interval=60)
+    world.publish(1, "a", qos=2)
+    if not is_there:
+        world.door.lost(1, world.now)
+    reason = PubAckReasonCode.UNSPECIFIED_ERROR if is_there else PubAckReasonCode.QUOTA_EXCEEDED
+    world.door.refused(world.tokens[0], reason, world.now)
+    world.settle()
+    world.door.open(2, world.now)
+    world.send(2, ConnectPacket("me", clean_start=False, session_expiry_interval=60))
+    world.publish(2, "a", qos=2, duplicate=True)
+    first, second = world.published
+    assert first.mark and first.mark == second.mark
