@@ -18,12 +18,11 @@ import msgspec
 
 from omen.errors import OmenError
 from omen.net.errors import Stopped
-from omen.net.inbox import Gap, Message
+from omen.net.inbox import Gap
 from omen.net.mqtt import records
 from omen.net.mqtt.keeping import Recent
 from omen.net.mqtt.other_doors import OtherDoors, new_door
 from omen.net.mqtt.outputs import Claim, Forget, Retained, TellGroup
-from omen.net.mqtt.session import Stream
 from omen.net.mqtt.stored import (
     HEAD,
     RETAINED,
@@ -248,8 +247,10 @@ class Keeper:
                 return
             for topic in self._topics_of(session.subscriptions):
                 kept = self._broker.kept(topic)
-                missed = [one for one in kept if not session.has(_stream_of(one), one.sequence)]
-                self._door.catch_up(client_id, [_recent_of(one, now) for one in missed], now)
+                missed = [one for one in kept if not session.has(records.stream_of(one), one.sequence)]
+                found = [(one, records.message_from(one, "")) for one in missed]
+                recent = [Recent(now, told, records.stream_of(one), one.sequence) for one, told in found]
+                self._door.catch_up(client_id, recent, now)
                 await asyncio.sleep(0)  # windows may be long, and sessions many: others have their turn
             self._front.act()
 
@@ -411,13 +412,13 @@ class Keeper:
         client was lost or said goodbye, and stores the session as it was there: it is stored again as it is here. For
         one that is gone, this node publishes the will.
         """
-        end = time.monotonic() + SLOW_S
-        while not handed.done() and time.monotonic() < end and self.doors.is_there(head.owner, time.time()):
+        end = time.time() + SLOW_S
+        while not handed.done() and (now := time.time()) < end and self.doors.is_there(head.owner, now):
             await asyncio.sleep(SETTLE_POLL_S)
         self._handed.pop(token, None)
         if handed.done():
             self._door.store_again(head.client_id)
-        elif time.monotonic() < end:
+        elif time.time() < end:
             self._door.publish_will_of(head)
         self._front.act()
 
@@ -445,11 +446,3 @@ class Keeper:
         future = self._handed.get(token)
         if future is not None and not future.done():
             future.set_result(None)
-
-
-def _recent_of(item: Message, now: float) -> Recent:
-    return Recent(now, records.message_from(item, ""), _stream_of(item), item.sequence)
-
-
-def _stream_of(item: Message) -> Stream:
-    return item.topic, item.node, item.incarnation

@@ -19,7 +19,7 @@ import msgspec
 from omen.net.groups import Member
 from omen.net.inbox import Message
 from omen.net.mqtt.outputs import Retained
-from omen.net.mqtt.session import ApplicationMessage
+from omen.net.mqtt.session import ApplicationMessage, Stream
 from omen.net.mqtt.topics import OWN
 from omen.net.security.hello import UNREADABLE
 from omen.protocol.messages.publications import Fields, read_fields
@@ -187,6 +187,10 @@ def message_from(publication: Message, client: str) -> ApplicationMessage:
         headers.get(MARK, ""),
         _pairs(headers.get(SHARES)),
     )
+
+
+def stream_of(publication: Message) -> Stream:
+    return publication.topic, publication.node, publication.incarnation
 
 
 def _correlation(text: str | None) -> bytes | None:
