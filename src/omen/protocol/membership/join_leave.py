@@ -70,7 +70,7 @@ class JoinLeave:
     @property
     def is_seeking(self) -> bool:
         """Whether this node looks for its place, or is about to look again: whom it has heard of so far is no ring."""
-        return self._looks or not self._is_placed
+        return self._looks or (self._persists and not self._is_placed)
 
     @property
     def _is_placed(self) -> bool:
@@ -102,8 +102,8 @@ class JoinLeave:
         self._contacts, self._persists = tuple(contacts), persists
         self._looks = any(ref.id != self._peer_table.id for ref in contacts)
         self._in_vain = 0
-        doubts = self._config.standby_timeout // 2 if persists else 4 * self._config.answer_timeout
-        self._doubts_until = self._clock.now + doubts
+        # A driver that has found the contacts goes on looking for others, and rings that meet become one.
+        self._doubts_until = self._clock.now + (self._config.standby_timeout // 2 if persists else 0)
         self._requests.begin_joining()
         self._out.set_timer(JoinTimer(), self._config.standby_timeout)
         self._ring_lookup.find(self._peer_table.id, JoinLookup(), self._contacts)

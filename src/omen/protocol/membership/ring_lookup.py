@@ -79,11 +79,12 @@ class RingLookup:
         if lookup is None or lookup.target != message.target:
             return None
         lookup.answered.add(sender)
-        if message.seeking:
-            lookup.seeking.add(sender)
         for ref in message.nodes:
             if ref.id not in (lookup.target, self._peer_table.id) and not self._peer_table.is_declared_failed(ref):
                 lookup.candidates.setdefault(ref.id, ref)
+        if message.seeking:
+            lookup.seeking.add(sender)
+            self._ask_all(message.nonce)
         return self._advance(message.nonce)
 
     def on_timer(self, timer: LookupTimer) -> LookupDone | None:
@@ -118,10 +119,19 @@ class RingLookup:
         return min(placed or open_to, key=lambda ref: clockwise(lookup.target, ref.id), default=None)
 
     def _ask(self, nonce: int) -> None:
+        best = self._best(self._lookups[nonce])
+        if best is not None:
+            self._ask_one(nonce, best)
+
+    def _ask_all(self, nonce: int) -> None:
+        """Where some have no place, any may be the one that has: all at once, or each silent one would be waited for."""
         lookup = self._lookups[nonce]
-        best = self._best(lookup)
-        if best is None:
-            return
-        lookup.asked.add(best.id)
-        self._out.send(best, Locate(self._peer_table.ref, nonce, lookup.target))
-        self._out.set_timer(LookupTimer(nonce, best.id), self._config.answer_timeout * 2)
+        for ref in list(lookup.candidates.values()):
+            if ref.id not in lookup.asked:
+                self._ask_one(nonce, ref)
+
+    def _ask_one(self, nonce: int, ref: Ref) -> None:
+        lookup = self._lookups[nonce]
+        lookup.asked.add(ref.id)
+        self._out.send(ref, Locate(self._peer_table.ref, nonce, lookup.target))
+        self._out.set_timer(LookupTimer(nonce, ref.id), self._config.answer_timeout * 2)
