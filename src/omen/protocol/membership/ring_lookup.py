@@ -124,7 +124,7 @@ class RingLookup:
             self._ask_one(nonce, best)
 
     def _ask_all(self, nonce: int) -> None:
-        """Where some have no place, any may be the one that has: all at once, or each silent one would be waited for."""
+        """Where some have no place, any may have one: all at once, or each silent one would be waited for."""
         lookup = self._lookups[nonce]
         for ref in list(lookup.candidates.values()):
             if ref.id not in lookup.asked:
