@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reference.greedy import Link, Topics, all_pairs, construct_low_edges, topic_components
+from reference.ruled import FleetRules, construct_ruled
 
 
 def pieces_without(topics_of: Topics, links: list[Link], node: int) -> dict[int, int]:
@@ -26,4 +29,24 @@ def low_oda_2(topics_of: Topics, rho: float) -> list[Link]:
         links += construct_low_edges(
             others, left, potential, rho, {other: degrees[other] for other in others}, max(degrees.values())
         )
+    return links
+
+
+def cut_by(topics_of: Topics, links: list[Link], node: int) -> set[int]:
+    """The topics that are in more pieces without a node than with it."""
+    components = topic_components(topics_of, links)
+    without = pieces_without(topics_of, links, node)
+    return {topic for topic, pieces in without.items() if pieces > len(set(components[topic].values()))}
+
+
+def low_oda_2_within(topics_of: Topics, rho: float, rules: FleetRules) -> list[Link]:
+    """The same under the rules of a fleet, which may leave topics split or cut: all links, those present first."""
+    links = [*sorted(rules.present), *construct_ruled(topics_of, rho, rules)]
+    cuts = {node: topics for node in topics_of if (topics := cut_by(topics_of, links, node))}
+    for node in sorted(cuts, key=lambda node: (-len(cuts[node]), node)):
+        split = {topic for topic in cuts[node] if pieces_without(topics_of, links, node)[topic] > 1}
+        others = {other: topics & split for other, topics in topics_of.items() if other != node and topics & split}
+        degrees = {other: sum(other in link for link in links) for other in topics_of}
+        left = frozenset(link for link in links if node not in link and set(link) <= others.keys())
+        links += construct_ruled(others, rho, replace(rules, present=left), degrees)
     return links

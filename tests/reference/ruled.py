@@ -35,9 +35,15 @@ def find_ruled_edge(
     return present
 
 
-def construct_ruled(topics_of: Topics, rho: float, rules: FleetRules) -> list[Link]:
-    """The links that are added to those present, in the order chosen."""
-    degree = {node: sum(node in link for link in rules.present) for node in topics_of}
+def construct_ruled(
+    topics_of: Topics, rho: float, rules: FleetRules, degrees: dict[int, int] | None = None
+) -> list[Link]:
+    """The links that are added to those present, in the order chosen.
+
+    `degrees`: of all nodes of the overlay, where there are more of them or of their links than are concerned here.
+    """
+    present = {node: sum(node in link for link in rules.present) for node in topics_of}
+    degree = present if degrees is None else dict(degrees)
     links = set(rules.present)
     candidates: Iterable[Link] = all_pairs(topics_of) - rules.forbidden - rules.present
     shared = {(u, v): topics_of[u] & topics_of[v] for u, v in candidates}

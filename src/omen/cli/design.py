@@ -54,7 +54,7 @@ example:
   omen design --workload w --from today.csv --changes 20 --out o.parquet
   omen design --workload w --nodes brokers.csv --links links.csv --zone-costs zones.csv --sigma 4 --out o.parquet
 
-exit codes: 0 done, 1 the rules of a fleet leave a topic split, 2 bad input
+exit codes: 0 done, 1 the rules of a fleet leave a topic split or cut, 2 bad input
 """
 SHOWN = 10
 
@@ -126,7 +126,7 @@ def design(arguments: argparse.Namespace) -> int:
 
 def is_feasible(fleet: dict[str, Any]) -> bool:
     """Whether rules and topics are all satisfied."""
-    return fleet["within_rules"] and not fleet["split_topics"]
+    return fleet["within_rules"] and not fleet["split_topics"] and not fleet["cut_topics"]
 
 
 def _require_rounds_options(arguments: argparse.Namespace, algorithm: str) -> None:
@@ -291,14 +291,14 @@ def _fleet_facts(fleet: dict[str, Any] | None) -> list[tuple[str, Any]]:
 
 
 def _print_infeasible(fleet: dict[str, Any], out: str | None) -> None:
-    split = fleet["split_topics"]
+    split, cut = fleet["split_topics"], fleet["cut_topics"]
     if split:
-        more = f" and {len(split) - SHOWN:,} more" if len(split) > SHOWN else ""
-        what = "topic" if len(split) == 1 else "topics"
-        print(f"\nThe rules leave {len(split):,} {what} split: {', '.join(map(str, split[:SHOWN]))}{more}")
+        print(f"\nThe rules leave {_count_topics(split)} split: {_some(split)}")
+    if cut:
+        print(f"\nThe rules leave {_count_topics(cut)} that a single loss would split: {_some(cut)}")
     if fleet["violations"]:
         _print_some("Not within the rules:", fleet["violations"])
-    if split and not fleet["certificates"]:
+    if (split or cut) and not fleet["certificates"]:
         print("\nIt is not proved that no overlay would do; this design found none.")
     if fleet["certificates"]:
         _print_some("Why:", [proof["text"] for proof in fleet["certificates"]])
@@ -306,6 +306,15 @@ def _print_infeasible(fleet: dict[str, Any], out: str | None) -> None:
         _print_some("Enough would be, all of it together:", fleet["enough"]["text"])
     if not out:
         print("\nNothing was written; --best-effort --out O writes the overlay as it is.")
+
+
+def _count_topics(topics: list[Any]) -> str:
+    return f"{len(topics):,} {'topic' if len(topics) == 1 else 'topics'}"
+
+
+def _some(topics: list[Any]) -> str:
+    more = f" and {len(topics) - SHOWN:,} more" if len(topics) > SHOWN else ""
+    return ", ".join(map(str, topics[:SHOWN])) + more
 
 
 def _print_some(title: str, lines: list[str]) -> None:

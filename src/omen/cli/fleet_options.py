@@ -59,12 +59,15 @@ def sigma(text: str) -> float:
 
 def require_ruled(algorithm: str, in_rounds: bool, has_rules: bool, has_start: bool) -> None:
     """Refuse to design under rules, or from an overlay, with what does not know how."""
+    from omen.design.schedule import ROUNDS
     from omen.fleet import RULED
 
     if not (has_rules or has_start):
         return
     if algorithm not in RULED:
-        raise InvalidInput(f"{algorithm} knows no rules of a fleet and no --from: {', '.join(RULED)} do")
+        raise InvalidInput(f"{algorithm} knows no rules of a fleet and no --from: {', '.join(RULED)} know rules")
+    if has_start and algorithm not in ROUNDS:
+        raise InvalidInput(f"{algorithm} knows no --from: {', '.join(ROUNDS)} do")
     if in_rounds:
         raise InvalidInput("designs in rounds know no rules of a fleet and no --from: leave --rounds out")
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from omen.design.greedy import design_low_oda
+from omen.kernels.engine import Instance, Rows, choose_links
 
 if TYPE_CHECKING:
-    from omen.interests import Interests
+    from omen.interests import Codes, Interests
     from omen.overlay import Overlay
 
 Node = int
 Topic = int
+Choice = Callable[[Instance, Sequence[Node]], "Codes"]
+"""The links that the greedy engine chooses in an instance of these nodes, by their places."""
 
 
 def design_low_oda_2(interests: Interests, rho: float) -> Overlay:
@@ -45,11 +48,18 @@ def bypass_all(
     interests: Interests, links: Iterable[tuple[Node, Node]], topics: Iterable[Topic], rho: float
 ) -> list[tuple[Node, Node]]:
     """The links that make every node dispensable in these topics, in the order chosen."""
+    return bypass_by(interests, links, topics, lambda instance, _: choose_links(instance, rho))
+
+
+def bypass_by(
+    interests: Interests, links: Iterable[tuple[Node, Node]], topics: Iterable[Topic], choose: Choice
+) -> list[tuple[Node, Node]]:
+    """`bypass_all` with another choice of links, which may leave topics cut."""
     graph = _Graph(interests, links, topics)
     cuts = graph.cuts()
     chosen: list[tuple[Node, Node]] = []
     for node in sorted(cuts, key=lambda node: (-len(cuts[node]), node)):
-        chosen += graph.bypass(node, cuts[node], rho)
+        chosen += graph.bypass(node, cuts[node], choose)
     return chosen
 
 
@@ -80,13 +90,14 @@ class _Graph:
                 found.setdefault(node, []).append(topic)
         return found
 
-    def bypass(self, node: Node, topics: Sequence[Topic], rho: float) -> list[tuple[Node, Node]]:
+    def bypass(self, node: Node, topics: Sequence[Topic], choose: Choice) -> list[tuple[Node, Node]]:
         """Join the pieces that the loss of a node would leave in these topics; the new links."""
         labels = {topic: self._pieces(topic, node) for topic in topics}
         split = [topic for topic in topics if len(set(labels[topic].values())) > 1]
         if not split:
             return []
-        links = _choose(split, labels, self._near, rho)
+        nodes, instance = _instance(split, labels, self._near)
+        links = [(nodes[one], nodes[other]) for one, other in choose(instance, nodes).tolist()]
         for one, other in links:
             self._link(one, other)
         return links
@@ -109,13 +120,11 @@ class _Graph:
         return labels
 
 
-def _choose(
-    topics: Sequence[Topic], labels: dict[Topic, dict[Node, int]], near: Sequence[set[Node]], rho: float
-) -> list[tuple[Node, Node]]:
-    """One call of the greedy engine, on the subscribers of these topics."""
+def _instance(
+    topics: Sequence[Topic], labels: dict[Topic, dict[Node, int]], near: Sequence[set[Node]]
+) -> tuple[list[Node], Instance]:
+    """What the greedy engine is asked, and for which nodes: the subscribers of these topics."""
     import numpy as np
-
-    from omen.kernels.engine import Instance, Rows, choose_links
 
     nodes = sorted({node for topic in topics for node in labels[topic]})
     codes = {node: code for code, node in enumerate(nodes)}
@@ -138,4 +147,4 @@ def _choose(
         np.array([len(near[node]) for node in nodes], dtype=np.int32),
         max(map(len, near)),
     )
-    return [(nodes[one], nodes[other]) for one, other in choose_links(instance, rho).tolist()]
+    return nodes, instance

@@ -2,6 +2,7 @@
 
 designing.py     the greedy designs under rules: caps, bans, required and kept links, costs
 certificates.py  where rules leave a topic split: which ones are to blame, as a statement that anybody can check
+bypassing.py     Low-ODA-2 under rules: no single loss cuts a topic, as far as they allow
 rerouting.py     where caps stop the greedy design short: links taken away, their topics led another way
 relaxing.py      what would be enough
 repairing.py     what a loss has split, linked again within the rules

@@ -1,4 +1,4 @@
-"""GM, MinMax-ODA and Low-ODA under the rules of a fleet."""
+"""GM, MinMax-ODA and Low-ODA under the rules of a fleet; what Low-ODA-2 adds to them is in `bypassing`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from omen.overlay import Overlay
 from omen.quality import component_labels
 from omen.rules import FleetRules, PairRule
 
-RULED = ROUNDS
+RULED = (*ROUNDS, "low-oda-2")
 """The algorithms that know rules."""
 MOST_COSTS = 64
 """How many different costs links may have: each is a group of candidates."""
@@ -25,10 +25,14 @@ SIGMA = 2.0
 
 @dataclass(frozen=True)
 class FleetDesign:
-    """What is asked for: `rho` as in Low-ODA (below 1: GM, infinity: MinMax-ODA), and the price of a dearer link."""
+    """What is asked for: `rho` as in Low-ODA (below 1: GM, infinity: MinMax-ODA), and the price of a dearer link.
+
+    `k`: 2 where no single loss may cut a topic (Low-ODA-2), else 1.
+    """
 
     rho: float
     sigma: float = SIGMA
+    k: int = 1
 
 
 def design_fleet(interests: Interests, rules: FleetRules, design: FleetDesign, start: Overlay | None = None) -> Overlay:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from omen.fleet.certificates import split_topics
+from omen.fleet.bypassing import bypass_within, short_topics
 from omen.fleet.designing import FleetDesign, design_fleet, find_violations
 from omen.fleet.rerouting import design_within
 from omen.interests import Codes, Interests, Label
@@ -40,7 +40,7 @@ def find_relaxation(interests: Interests, rules: FleetRules, design: FleetDesign
     for _ in range(_TRIES):
         relaxed = _cap_at_least(relaxed, relaxed.held.degrees)
         overlay = design_within(interests, relaxed, design)
-        if not split_topics(interests, overlay):
+        if not short_topics(interests, overlay, design.k):
             return _difference(rules, relaxed)
         relaxed = _relax(interests, relaxed, design, overlay)
     return None
@@ -48,15 +48,20 @@ def find_relaxation(interests: Interests, rules: FleetRules, design: FleetDesign
 
 def _relax(interests: Interests, rules: FleetRules, design: FleetDesign, overlay: Overlay) -> FleetRules:
     free = replace(rules, caps=np.full_like(rules.caps, NO_CAP))
-    wider = design_fleet(interests, free, design, start=overlay)
-    if split_topics(interests, wider):
+    wider = _extend(interests, free, design, overlay)
+    if short_topics(interests, wider, design.k):
         allowed = replace(free, rule=np.where(rules.rule == PairRule.FORBID, PairRule.NONE, rules.rule).astype(np.int8))
-        wider = design_fleet(interests, allowed, design, start=wider)
+        wider = _extend(interests, allowed, design, wider)
     taken = find_violations(wider, rules).forbidden
     span = max(rules.nodes.size, 1)
     lifted = np.isin(rules.u.astype(np.int64) * span + rules.v, taken.u.astype(np.int64) * span + taken.v)
     kept = np.where(lifted & (rules.rule == PairRule.FORBID), PairRule.NONE, rules.rule).astype(np.int8)
     return _cap_at_least(replace(rules, rule=kept), wider.degrees)
+
+
+def _extend(interests: Interests, rules: FleetRules, design: FleetDesign, start: Overlay) -> Overlay:
+    overlay = design_fleet(interests, rules, design, start=start)
+    return overlay if design.k == 1 else bypass_within(interests, rules, design, overlay)
 
 
 def _cap_at_least(rules: FleetRules, degrees: Codes) -> FleetRules:

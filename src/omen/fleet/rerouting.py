@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from omen.fleet.bypassing import bypass_within
 from omen.fleet.certificates import split_topics
 from omen.fleet.designing import FleetDesign, design_fleet, design_within_caps, without
 from omen.interests import Interests
@@ -28,8 +29,14 @@ def design_within(interests: Interests, rules: FleetRules, design: FleetDesign) 
 
     The greedy design never takes a link back. Here, as in the routing of circuits, the rest is linked without caps
     first. Then each node above its cap gives up a link, and what that splits is linked again under the caps, until none
-    is above. Where that does not succeed, the greedy overlay is the answer, with its split topics.
+    is above. Where that does not succeed, the greedy overlay is the answer, with its split topics. With k = 2 the
+    nodes that cut topics are then led around, as far as the rules allow.
     """
+    overlay = _connect(interests, rules, design)
+    return overlay if design.k == 1 else bypass_within(interests, rules, design, overlay)
+
+
+def _connect(interests: Interests, rules: FleetRules, design: FleetDesign) -> Overlay:
     overlay = design_fleet(interests, rules, design)
     if not rules.has_caps or interests.node_count > MOST_NODES or not split_topics(interests, overlay):
         return overlay

@@ -19,6 +19,7 @@ from omen.fleet import (
     find_relaxation,
     find_violations,
 )
+from omen.fleet.bypassing import short_topics
 from omen.fleet.certificates import split_topics
 from omen.fleet.redesigning import Redesigned, redesign
 from omen.interests import Interests
@@ -150,7 +151,7 @@ def design_fleet_timed(
     start: Start | None = None,
 ) -> Designed:
     """Build an overlay under the rules of a fleet, or from one there is. Kernels are loaded before the clock starts."""
-    design = FleetDesign(rho_of(algorithm.name, options), sigma)
+    design = _fleet_design(algorithm, options, sigma)
     two = Interests.from_pairs([(0, 0), (1, 0)])
     design_within(two, no_rules(two.nodes), design)
     started = time.perf_counter()
@@ -159,6 +160,12 @@ def design_fleet_timed(
     seconds = time.perf_counter() - started
     fleet = None if rules.is_empty else Fleet(rules, design)
     return Designed(algorithm, options, interests, overlay, seconds, fleet=fleet, redesigned=redesigned)
+
+
+def _fleet_design(algorithm: Algorithm, options: Mapping[str, Any], sigma: float) -> FleetDesign:
+    if algorithm.name == "low-oda-2":
+        return FleetDesign(float(options["rho"]), sigma, k=2)
+    return FleetDesign(rho_of(algorithm.name, options), sigma)
 
 
 def describe_changes(redesigned: Redesigned) -> dict[str, Any]:
@@ -171,11 +178,14 @@ def describe_fleet(
 ) -> dict[str, Any]:
     """What `design --json` prints of rules: what links cost, and, where topics stay split, why and what would do.
 
+    `cut_topics` are those that a single loss would split, of a design that promises that there are none.
+
     An overlay that was begun with another may be outside the rules only for want of changes.
     """
     rules = fleet.rules
     violations = find_violations(overlay, rules)
     split = split_topics(interests, overlay)
+    cut = sorted(set(short_topics(interests, overlay, fleet.design.k)) - set(split))
     told: dict[str, Any] = {
         "sigma": fleet.design.sigma,
         "cost": float(rules.costs_of(overlay.u, overlay.v).sum()),
@@ -183,10 +193,11 @@ def describe_fleet(
         "within_rules": not violations,
         "violations": describe_violations(overlay, rules),
         "split_topics": interests.topics[split].tolist(),
+        "cut_topics": interests.topics[cut].tolist(),
         "certificates": [],
         "enough": None,
     }
-    if not split and (not violations or start is not None):
+    if not split and not cut and (not violations or start is not None):
         return told
     proofs = find_certificates(interests, rules, split)
     relaxation = find_relaxation(interests, rules, fleet.design)

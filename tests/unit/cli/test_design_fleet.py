@@ -33,6 +33,7 @@ def test_rules_of_the_folder_are_kept(fleet, capsys):
         "within_rules": True,
         "violations": [],
         "split_topics": [],
+        "cut_topics": [],
         "certificates": [],
         "enough": None,
     }
@@ -65,6 +66,28 @@ def test_an_infeasible_fleet_is_answered(fleet, capsys):
     assert run("check --workload", fleet, "--overlay", out) == 1
 
 
+def test_a_design_for_one_loss_keeps_the_rules(fleet, capsys):
+    (fleet / "nodes.csv").write_text("node,max_links,zone\na,2,n\nb,,n\nc,,s\nd,2,s\n")
+    (fleet / "links.csv").write_text("u,v,rule\na,d,forbid\n")
+    out = fleet.parent / "o.csv"
+    told = run_json(capsys, "design --algorithm low-oda-2 --workload", fleet, "--out", out)
+    assert (told["fleet"]["within_rules"], told["fleet"]["cut_topics"], told["k_promised"]) == (True, [], 2)
+    assert out.read_text().split()[1:] == ['"a","b"', '"a","c"', '"b","d"', '"c","d"']
+    assert run("check --k 2 --workload", fleet, "--overlay", out) == 0
+
+
+def test_rules_that_allow_no_loss_are_answered(fleet, capsys):
+    out = fleet.parent / "o.csv"
+    assert run("design --algorithm low-oda-2 --workload", fleet, "--out", out) == 1
+    printed = capsys.readouterr().out
+    assert "topic-connected   yes" in printed
+    assert "The rules leave 2 topics that a single loss would split: x, y" in printed
+    assert "Enough would be, all of it together:\n  raise max_links of node a from 1 to 2\n" in printed
+    assert not out.exists()
+    assert run("design --best-effort --algorithm low-oda-2 --workload", fleet, "--out", out) == 1
+    assert out.exists()
+
+
 def test_caps_of_zero_are_answered(fleet, capsys):
     (fleet / "nodes.csv").write_text("node,max_links\na,0\nb,0\nc,0\nd,0\n")
     told = run_json(capsys, "design --workload", fleet)
@@ -95,7 +118,7 @@ def test_check_names_what_is_not_within_the_rules(fleet, capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("--algorithm cd-oda", "cd-oda knows no rules of a fleet and no --from: gm, low-oda, minmax-oda do"),
+        ("--algorithm cd-oda", "cd-oda knows no rules of a fleet and no --from: gm, low-oda, minmax-oda, low-oda-2 know rules"),
         ("--rounds auto", "designs in rounds know no rules"),
         ("--sigma 3", "--sigma is for links of different costs"),
         ("--sigma 0.5", "must be a number, at least 1, or inf"),
@@ -145,3 +168,9 @@ def test_a_repair_that_bans_make_impossible_ends(fleet, capsys):
     (fleet / "o.csv").write_text("u,v\na,c\nb,c\nc,d\n")
     assert run("mend --leave c --workload", fleet, "--overlay", fleet / "o.csv") == 1
     assert "topic-connected  no" in capsys.readouterr().out
+
+
+def test_a_design_for_one_loss_begins_with_no_overlay(fleet, capsys):
+    (fleet / "o.csv").write_text("u,v\na,b\n")
+    assert run("design --algorithm low-oda-2 --workload", fleet, "--from", fleet / "o.csv") == 2
+    assert "low-oda-2 knows no --from: gm, low-oda, minmax-oda do" in capsys.readouterr().err
