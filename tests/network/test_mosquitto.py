@@ -35,9 +35,10 @@ Seen = Counter[tuple[str, str]]  # broker and payload
 class Fleet:
     """The brokers as processes, each with a subscriber whose session persists."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, topics: dict[str, list[str]]) -> None:
         self.folder = folder
-        self.ports = dict(zip(BROKERS, free_ports(len(BROKERS)), strict=True))
+        self.topics = topics
+        self.ports = dict(zip(topics, free_ports(len(topics)), strict=True))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.subscribers: dict[str, Any] = {}
         self.seen: Seen = Counter()
@@ -68,7 +69,7 @@ class Fleet:
         """A client that keeps its session, and counts what comes."""
 
         def on_connect(client: Any, *_: Any) -> None:
-            client.subscribe([(topic, 2) for topic in TOPICS[name]])
+            client.subscribe([(topic, 2) for topic in self.topics[name]])
 
         def on_message(_: Any, __: Any, message: Any) -> None:
             with self._lock:
@@ -96,9 +97,9 @@ class Fleet:
         """One message on each topic of each of these brokers: who has to get what."""
         wanted = set()
         for name in at:
-            payloads = {f"{what} {name} {topic}": topic for topic in TOPICS[name]}
+            payloads = {f"{what} {name} {topic}": topic for topic in self.topics[name]}
             self.publish(name, payloads)
-            wanted |= {(to, text) for text, topic in payloads.items() for to in alive if topic in TOPICS[to]}
+            wanted |= {(to, text) for text, topic in payloads.items() for to in alive if topic in self.topics[to]}
         return wanted
 
     def expect(self, wanted: set[tuple[str, str]]) -> None:
@@ -109,16 +110,16 @@ class Fleet:
 
     def wait_for_bridges(self, what: str, alive: list[str]) -> None:
         """Until a message of every broker has reached all that want it: bridges connect one by one."""
-        missing = {(name, topic) for name in alive for topic in TOPICS[name]}
+        missing = {(name, topic) for name in alive for topic in self.topics[name]}
         for attempt in range(60):
             for name in alive:
-                probes = {f"{what} {attempt} {name} {t}": t for t in TOPICS[name] if (name, t) in missing}
+                probes = {f"{what} {attempt} {name} {t}": t for t in self.topics[name] if (name, t) in missing}
                 if probes:
                     self.publish(name, probes)
             time.sleep(0.5)
             for name, topic in sorted(missing):
                 texts = [f"{what} {tried} {name} {topic}" for tried in range(attempt + 1)]
-                if any(all(self.seen[to, text] for to in alive if topic in TOPICS[to]) for text in texts):
+                if any(all(self.seen[to, text] for to in alive if topic in self.topics[to]) for text in texts):
                     missing.discard((name, topic))
             if not missing:
                 return
@@ -155,9 +156,52 @@ def wait_until(done: Callable[[], bool], what: str | Callable[[], str]) -> None:
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    made = Fleet(tmp_path)
+    made = Fleet(tmp_path, TOPICS)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[Fleet]:
+    made = Fleet(tmp_path, {"a": ["all"], "b": ["all", "two"], "c": ["all", "two"]})
+    yield made
+    made.stop()
+
+
+def export(fleet: Fleet, capsys: pytest.CaptureFixture[str], links: str) -> list[str]:
+    """The brokers whose file changed."""
+    (fleet.folder / "o.csv").write_text(f"u,v\n{links}")
+    told = run_json(
+        capsys,
+        *("export --format mosquitto --addresses", fleet.folder / "addresses.csv", "--out", fleet.folder / "bridges"),
+        *("--workload", fleet.folder / "w", "--overlay", fleet.folder / "o.csv"),
+    )
+    changed: list[str] = told["changed"]
+    return changed
+
+
+def write_interests(fleet: Fleet) -> None:
+    pairs = [(name, topic) for name, topics in fleet.topics.items() for topic in topics]
+    write_workload(fleet.folder / "w", Interests.from_pairs(pairs), {})
+
+
+def test_a_topic_that_leaves_a_bridge_does_not_cross_it_any_more(three: Fleet, capsys):
+    """The session of the bridge persists at the other end, and with it what it was subscribed to."""
+    write_interests(three)
+    assert sorted(export(three, capsys, "a,b\nb,c\n")) == list(three.topics)
+    for name in three.topics:
+        three.start(name)
+        three.subscribe(name)
+    names = list(three.topics)
+    three.wait_for_bridges("probe", names)
+    changed = export(three, capsys, "a,b\na,c\nb,c\n")
+    assert "c" not in changed
+    for name in changed:
+        three.end(name)
+    for name in changed:
+        three.start(name)
+    three.wait_for_bridges("again", names)
+    three.expect(three.publish_everywhere("after", names, names))
 
 
 def test_everything_arrives_once_also_after_a_broker_was_killed(fleet: Fleet, capsys):

@@ -21,6 +21,9 @@ _LONGEST_TOPIC = 65_535
 _NOT_IN_A_BRIDGE = re.compile(r"[\s\x00-\x1f\x7f]")
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%]+\])(?::([0-9]{1,5}))?")
 
+NOT_CARRIED = "$omen/not-carried/"
+"""Where a bridge looks for what it must not carry: names that begin with $ are no topics of a workload."""
+
 Trees = dict[tuple[int, int], list[int]]
 
 
@@ -85,10 +88,22 @@ def bridge_files(interests: Interests, overlay: Overlay, addresses: Mapping[int,
     for (node, other), topics in sorted(topic_trees(interests, overlay).items()):
         if other not in addresses:
             raise InvalidInput(f"broker {_label_of(overlay, other)!r} has no address")
-        names = sorted(str(_label(interests, topic)) for topic in topics)
         lines[node] += ["", *_connection(file_name(overlay, node), file_name(overlay, other), addresses[other])]
-        lines[node] += [f"topic {name} both 2" for name in names]
+        lines[node] += _subscriptions(interests, node, other, topics)
     return lines
+
+
+def _subscriptions(interests: Interests, node: int, other: int, carried: list[int]) -> list[str]:
+    """What a bridge carries, and that it does not carry any of the other topics that both ends want.
+
+    A session that persists keeps its subscriptions at the other end, also to topics that went another way since: they
+    would go in a circle. Mosquitto takes back those alone that the file names as going out; these go out from where
+    nothing is published.
+    """
+    shared = set(interests.topics_of(node).tolist()) & set(interests.topics_of(other).tolist())
+    names = sorted(str(_label(interests, topic)) for topic in carried)
+    others = sorted(str(_label(interests, topic)) for topic in shared - set(carried))
+    return [f"topic {name} both 2" for name in names] + [f'topic {name} out 2 {NOT_CARRIED} ""' for name in others]
 
 
 def _connection(node: str, other: str, address: str) -> list[str]:
