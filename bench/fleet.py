@@ -1,22 +1,25 @@
 """The price of constraints: python -m bench.fleet [--nodes 2000 --topics 200] [--times] [--write].
 
-What caps, zones and bans cost in links, against the same design without them. `--write` puts the table into
-docs/fleets.md, with sizes and commit. `--times` adds processor time next to that of the design without rules: for a
-quiet machine.
+What caps, zones and bans cost in links, against the same design without them, for two sizes of fleets or the one that
+is given. `--write` puts the tables into docs/fleets.md, with sizes and commit. `--times` adds processor time, as a
+multiple of that of the design without rules: medians of runs by turns, so that what else runs there weighs on both.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import statistics
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from bench.history import code_now
-from bench.measure import ROOT, time_runs
+from bench.measure import ROOT
 
 if TYPE_CHECKING:
     from omen.interests import Interests
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs" / "fleets.md"
 MARKS = re.compile(r"(<!-- price of constraints -->\n).*?(<!-- end of price -->)", re.DOTALL)
+SIZES = ((2_000, 200), (10_000, 1_000))
+TURNS = 7
 RHO = 3.0
 FORBIDDEN = 0.1
 ZONE_COST = 10.0
@@ -79,7 +84,6 @@ def measure(nodes: int, topics: int, times: bool) -> Iterator[list[str]]:
     interests = generate_interests(nodes, topics, "uniform", "powerlaw:10:90", seed=1)
     plain = design_overlay(interests, "low-oda", rho=RHO)
     highest = int(plain.degrees.max())
-    base = min(time_runs(lambda: design_overlay(interests, "low-oda", rho=RHO), 3).processor_s) if times else 0.0
     yield ["none", f"{plain.link_count:,}", "", str(highest), "", "", "0", *(["1.00"] if times else [])]
     for case in CASES:
         rules = rules_of(case, interests, highest)
@@ -87,10 +91,21 @@ def measure(nodes: int, topics: int, times: bool) -> Iterator[list[str]]:
         overlay = design_within(interests, rules, design)
         spent = []
         if times:
-            worked = min(time_runs(lambda r=rules, d=design: design_fleet(interests, r, d), 3).processor_s)  # type: ignore[misc]
-            spent = [f"{worked / base:.2f}"]
+            run: Callable[[], object] = partial(design_fleet, interests, rules, design)
+            spent = [f"{_ratio(lambda: design_overlay(interests, 'low-oda', rho=RHO), run):.2f}"]
         yield [case.what, *_row(interests, rules, plain, overlay), *spent]
         print(f"{case.what}: done", file=sys.stderr, flush=True)
+
+
+def _ratio(plain: Callable[[], object], ruled: Callable[[], object]) -> float:
+    """Processor time of the second by that of the first."""
+    spent: tuple[list[float], list[float]] = ([], [])
+    for _ in range(TURNS):
+        for run, times in zip((plain, ruled), spent, strict=True):
+            started = time.process_time()
+            run()
+            times.append(time.process_time() - started)
+    return statistics.median(spent[1]) / statistics.median(spent[0])
 
 
 def _row(interests: Interests, rules: FleetRules, plain: Overlay, overlay: Overlay) -> list[str]:
@@ -112,20 +127,24 @@ def as_table(rows: list[list[str]], times: bool) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.fleet", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=2000)
-    parser.add_argument("--topics", type=int, default=200)
+    parser.add_argument("--nodes", type=int, help="with --topics: of one fleet alone (two sizes)")
+    parser.add_argument("--topics", type=int)
     parser.add_argument("--times", action="store_true", help="processor time, as a multiple of that without rules")
     parser.add_argument("--write", action="store_true", help="put the table into docs/fleets.md")
     told = parser.parse_args()
-    table = as_table(list(measure(told.nodes, told.topics, told.times)), told.times)
-    print(table)
-    if told.write:
-        said = (
-            f"Low-ODA, rho 3, {told.nodes:,} nodes, {told.topics:,} topics, uniform, sizes powerlaw:10:90, seed 1;"
-            f" links between zones cost 10, others 1. Commit {code_now()[0][:7]}.\n\n"
+    if (told.nodes is None) != (told.topics is None):
+        parser.error("--nodes and --topics go together")
+    written = []
+    for nodes, topics in SIZES if told.nodes is None else ((told.nodes, told.topics),):
+        table = as_table(list(measure(nodes, topics, told.times)), told.times)
+        print(table)
+        written.append(
+            f"Low-ODA, rho 3, {nodes:,} nodes, {topics:,} topics, uniform, sizes powerlaw:10:90, seed 1;"
+            f" links between zones cost 10, others 1. Commit {code_now()[0][:7]}.\n\n{table}"
         )
+    if told.write:
         page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(MARKS.sub(lambda found: found[1] + said + table + found[2], page), encoding="utf-8")
+        PAGE.write_text(MARKS.sub(lambda found: found[1] + "\n".join(written) + found[2], page), encoding="utf-8")
     return 0
 
 

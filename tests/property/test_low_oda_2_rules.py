@@ -89,7 +89,9 @@ def test_larger_fleets_equal_the_oracle():
     interests = random_interests(60, 12, 3, 6, 0.0, seed=1)
     draw = np.random.default_rng(2)
     pairs = [pair for pair in combinations(range(60), 2) if draw.random() < 0.12]
-    words = [LinkRule(u, v, PairRule.KEEP if place % 20 == 0 else PairRule.FORBID) for place, (u, v) in enumerate(pairs)]
+    words = [
+        LinkRule(u, v, PairRule.KEEP if place % 20 == 0 else PairRule.FORBID) for place, (u, v) in enumerate(pairs)
+    ]
     rules = FleetRules.from_labels(
         np.arange(60),
         caps={node: 6 + node % 5 for node in range(60)},

@@ -118,7 +118,10 @@ def test_check_names_what_is_not_within_the_rules(fleet, capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("--algorithm cd-oda", "cd-oda knows no rules of a fleet and no --from: gm, low-oda, minmax-oda, low-oda-2 know rules"),
+        (
+            "--algorithm cd-oda",
+            "cd-oda knows no rules of a fleet and no --from: gm, low-oda, minmax-oda, low-oda-2 know rules",
+        ),
         ("--rounds auto", "designs in rounds know no rules"),
         ("--sigma 3", "--sigma is for links of different costs"),
         ("--sigma 0.5", "must be a number, at least 1, or inf"),
