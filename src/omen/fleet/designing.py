@@ -103,14 +103,17 @@ def pair_rules(rules: FleetRules, sigma: float) -> PairRules:
     """The rules as the engine takes them: bans and costs as groups, from cheap to dear."""
     if not sigma >= 1:
         raise InvalidInput(f"sigma must be a number, at least 1, or inf, not {sigma!r}")
-    costs = np.unique(np.concatenate((rules.zone_costs.ravel(), rules.cost[~np.isnan(rules.cost)])))
+    has_cost = ~np.isnan(rules.cost)
+    own_costs = rules.cost[has_cost] if has_cost.any() else np.empty(0)
+    costs = np.unique(np.concatenate((rules.zone_costs.ravel(), own_costs)))
     if costs.size > MOST_COSTS:
         raise InvalidInput(f"links have {costs.size} different costs: at most {MOST_COSTS} make sense, round them")
     banned = rules.rule == PairRule.FORBID
-    priced = ~(banned | np.isnan(rules.cost))
-    own: Any = slice(None) if banned.all() else banned | priced
+    own: Any = slice(None) if banned.all() else banned | has_cost
     groups = np.full(rules.u.size, BARRED, dtype=np.int32)
-    groups[priced] = np.searchsorted(costs, rules.cost[priced])
+    if own_costs.size:  # pairs without a cost are millions where many are forbidden
+        priced = has_cost & ~banned
+        groups[priced] = np.searchsorted(costs, rules.cost[priced])
     return PairRules(
         rules.zones,
         np.searchsorted(costs, rules.zone_costs).astype(np.int32),
