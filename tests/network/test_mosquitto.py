@@ -51,7 +51,7 @@ class Fleet:
         home.mkdir(exist_ok=True)
         (home / "broker.conf").write_text(
             f"listener {self.ports[name]} 127.0.0.1\nallow_anonymous true\nuser root\n"
-            f"persistence true\npersistence_location {home}/\nmax_queued_messages 0\n"
+            f"persistence true\npersistence_location {home}/\nmax_queued_messages 0\nmax_inflight_messages 0\n"
             "autosave_interval 1\n"
             f"log_dest file {home}/log\nlog_type all\n"
         )
