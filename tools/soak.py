@@ -25,6 +25,18 @@ PAGE = ROOT / "docs" / "soak.md"
 OUTPUT = ROOT / "build" / "soak"
 SUMS = ("lost", "told", "silent", "duplicated", "disordered", "swollen")
 """Of runs that print one JSON object each: what is added up."""
+WORST = (
+    "longest_s",
+    "edge_s",
+    "joined_edge_s",
+    "late_p99_ms",
+    "window_mb",
+    "memory_mb",
+    "affected_p99_ms",
+    "longest_ms",
+    "goal_ms",
+)
+"""And of what the highest is told."""
 TAIL = 160
 """Characters of the last line that a record keeps, where a run prints text."""
 
@@ -160,6 +172,8 @@ def summarise(lines: Sequence[str]) -> str:
         if any(name in each for each in objects)
     }
     if sums:
+        told_of = ((name, [each[name] for each in objects if each.get(name)]) for name in WORST)
+        sums |= {f"highest {name}": max(values) for name, values in told_of if values}
         counted = ", ".join(f"{name} {total:g}" for name, total in sums.items())
         return f"{len(objects)} run{'s' if len(objects) > 1 else ''}: {counted}"
     return told[-1].strip()[-TAIL:] if told else "nothing printed"

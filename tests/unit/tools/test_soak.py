@@ -37,6 +37,10 @@ def test_no_run_loads_what_a_record_does_not_name() -> None:
     ("lines", "told"),
     [
         (['{"lost": 1, "told": 2}', '{"lost": 0, "told": null}'], "2 runs: lost 1, told 2"),
+        (
+            ['{"lost": 0, "longest_s": 0.5, "edge_s": 0.0}', '{"lost": 0, "longest_s": 1.5}'],
+            "2 runs: lost 0, highest longest_s 1.5",
+        ),
         (["much", "3 worlds, 0 failures", ""], "3 worlds, 0 failures"),
         (['{"nodes": 3}'], '{"nodes": 3}'),
         ([], "nothing printed"),
