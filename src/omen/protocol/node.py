@@ -147,7 +147,7 @@ class OmenNode(ShownNode):
         return {
             RoundTimer: self._on_round,
             LookupTimer: self._on_lookup_timer,
-            DepartTimer: lambda _: self._leave(handled=False),
+            DepartTimer: self._on_depart_timer,
             AuditPeriodTimer: self._on_audit_period,
         }
 
@@ -198,8 +198,7 @@ class OmenNode(ShownNode):
 
     def _rejoin(self, incarnation: int) -> None:
         """This node was declared failed: all it had is void, but the peers it knows, and what it wants."""
-        ref = Ref(self.ref.id, incarnation, self.ref.address)
-        parts = self._parts
+        ref, parts = Ref(self.ref.id, incarnation, self.ref.address), self._parts
         parts.failure_detector.check_own_pace()
         known = {other: entry for other, (entry, _) in parts.peer_sampling.view.items()} | parts.ring.members
         tombstones, lost_peers = parts.peer_table.tombstones, parts.lost_peers.remembered
@@ -522,6 +521,9 @@ class OmenNode(ShownNode):
             self._leave(handled=False)
         elif beyond < INCARNATION_AT_MOST:
             self._next_incarnation = max(beyond, self.ref.incarnation) + 1
+
+    def _on_depart_timer(self, _: DepartTimer) -> None:
+        self._leave(handled=False)
 
     def _leave(self, handled: bool) -> None:
         """Leave now; `handled`: the gap is repaired."""
