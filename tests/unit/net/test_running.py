@@ -62,7 +62,6 @@ BAD = {
     'listen = "127.0.0.1:x"': "listen '127.0.0.1:x': must be HOST:PORT",
     'listen = "nohost.invalid:7000"\ncluster = "c"\nsecurity.open = true': "cannot listen at nohost.invalid:7000",
     'join = ["127.0.0.1"]': "join '127.0.0.1': must be HOST:PORT",
-    'join_file = "nope"\nlimits.join_timeout_s = 0.1': "no member to join through within 0.1 s: join_file nope:",
     'mqtt = "127.0.0.1:0"\nmqtt_users = "nope"': "nope: the users of MQTT cannot be read: No such file or directory",
     '[security]\nsecrets = ["nope"]': "security: nope: No such file or directory",
     '[security]\nauthorities = ["z"]\ncertificate = "x"\nkey = "y"': "security: z: No such file or directory",
@@ -86,6 +85,20 @@ def test_settings_that_cannot_be_end_a_node_with_one_line(
     assert main(["node", "--config", "node.toml"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("omen: ") and words in line
+
+
+def test_a_file_of_seeds_that_is_not_there_is_told_at_once_and_ends_a_node_in_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logger = logging.getLogger(LOGGER)
+    monkeypatch.setattr(logger, "handlers", list(logger.handlers))
+    monkeypatch.setattr(logger, "propagate", logger.propagate)
+    monkeypatch.chdir(tmp_path)
+    Path("node.toml").write_text('join_file = "nope"\nlimits.join_timeout_s = 0.1\n')
+    assert main(["node", "--config", "node.toml"]) == 2
+    told, ended = capsys.readouterr().err.splitlines()
+    assert "seeds_not_read" in told and "nope" in told
+    assert ended.startswith("omen: no member to join through within 0.1 s: join_file nope:")
 
 
 @pytest.mark.parametrize("where", ["99999", "x:y", "-1"])
