@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress, product
+from statistics import median_low
 
 import msgspec
 
@@ -28,6 +29,8 @@ class Seen(msgspec.Struct, frozen=True):
     full: bool = False
 
 
+MANY_TIMES = 1.5
+"""A node with more links than this many times those of its surroundings is linked only where no other will do."""
 _UNNAMED: tuple[None, int] = (None, 0)
 _DIGITS = bytes(int(code == ord("1")) for code in range(256))
 
@@ -171,18 +174,48 @@ class Surroundings:
     ) -> list[tuple[Ref, Ref]]:
         """The links that join what is apart, by the greedy rule. `in_vain`: those that others are to take the place
         of, between the same pieces.
+
+        First among nodes of about as many links as those around them: one that has many topics is worth most in every
+        search around it, and without this all of them would link it. What these cannot join all are asked to.
         """
-        nodes = sorted(node for node, seen in self.seen.items() if not seen.full)
-        order = sorted(apart)
+        takers = [node for node, seen in self.seen.items() if not seen.full]
+        usual = MANY_TIMES * median_low(self.seen[node].degree for node in takers) if takers else 0
+        moderate = [node for node in takers if self.seen[node].degree <= usual]
+        chosen = self._greedy(moderate, apart, engine, rho)
+        if len(moderate) < len(takers) and (left := self._left(apart, chosen)):
+            chosen += self._greedy(takers, left, engine, rho)
+        found: dict[Pair, None] = {}
+        for pair in chosen:
+            found.update(dict.fromkeys([pair] if pair not in in_vain else self._instead(pair, apart, in_vain)))
+        return [(self._ref(one), self._ref(other)) for one, other in found]
+
+    def _greedy(
+        self, among: Iterable[NodeId], apart: Mapping[Topic, Mapping[NodeId, NodeId]], engine: Engine, rho: float
+    ) -> list[Pair]:
+        """The links among these nodes that the greedy rule takes."""
+        nodes, order = sorted(among), sorted(apart)
         coded = [(code, self._bits[topic]) for code, topic in enumerate(order)]
         rows = [[code for code, bit in coded if self.seen[node].topics & bit] for node in nodes]
         labels = [[apart[order[code]].get(node, node) for code in row] for node, row in zip(nodes, rows, strict=True)]
         degrees = [self.seen[node].degree for node in nodes]
         pairs = engine(*self._near_pieces(rows, labels, order, apart), degrees, rho, -1)
-        chosen: dict[Pair, None] = {}
-        for pair in (pair_of(nodes[one], nodes[other]) for one, other in pairs):
-            chosen.update(dict.fromkeys([pair] if pair not in in_vain else self._instead(pair, apart, in_vain)))
-        return [(self._ref(one), self._ref(other)) for one, other in chosen]
+        return [pair_of(nodes[one], nodes[other]) for one, other in pairs]
+
+    def _left(
+        self, apart: Mapping[Topic, Mapping[NodeId, NodeId]], chosen: Iterable[Pair]
+    ) -> dict[Topic, dict[NodeId, NodeId]]:
+        """The topics whose neighbours would be apart with these links too, and their pieces then."""
+        left = {}
+        for topic, roots in apart.items():
+            bit, parent = self._bits[topic], dict(roots)
+            for one, other in chosen:
+                if self.seen[one].topics & self.seen[other].topics & bit:
+                    near, far = _root(parent, one), _root(parent, other)
+                    parent[max(near, far)] = min(near, far)
+            joined = {node: _root(parent, node) for node in parent}
+            if len({joined[node] for node, topics in self._near.items() if topics & bit}) > 1:
+                left[topic] = joined
+        return left
 
     def _instead(
         self, pair: Pair, apart: Mapping[Topic, Mapping[NodeId, NodeId]], in_vain: frozenset[Pair]

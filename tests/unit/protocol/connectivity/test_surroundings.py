@@ -80,6 +80,59 @@ def test_a_node_that_is_full_is_not_linked() -> None:
     assert not around(seen(2, ME, full=True), seen(3, ME)).plan(found.apart(), choose_links, 10.0)
 
 
+def hub(*others: Seen) -> Surroundings:
+    """Two neighbours in two topics; node 9, beyond the second, has both topics and many links."""
+    found = Surroundings(ME, BOTH, {2: BOTH, 3: BOTH})
+    for node in (seen(2, ME, topics=BOTH), seen(3, ME, 9, *(other.ref.id for other in others), topics=BOTH, degree=9)):
+        found.add(node)
+    for node in (seen(9, 3, topics=BOTH, degree=40), *others):
+        found.add(node)
+    return found
+
+
+def test_a_node_with_far_more_links_than_others_around_is_spared() -> None:
+    """By the greedy rule alone one link to it would be best: it joins both topics at once."""
+    found = hub(seen(4, 3, topics=(TOPIC,)), seen(5, 3, topics=(OTHER,)), seen(6, 3, topics=(OTHER,)))
+    pairs = {(one.id, other.id) for one, other in found.plan(found.apart(), choose_links, 1.5)}
+    assert pairs == {(2, 4), (2, 5)}
+
+
+def test_a_node_with_many_links_is_linked_where_no_other_joins_the_pieces() -> None:
+    found = hub(seen(4, 3, topics=(TOPIC,)), seen(5, 3, topics=(TOPIC,)), seen(6, 2, topics=(TOPIC,)))
+    ends = {node.id for pair in found.plan(found.apart(), choose_links, 1.5) for node in pair}
+    assert ends & {3, 9}, "they alone have the other topic beyond node 2"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_sparing_nodes_with_many_links_leaves_nothing_apart_that_others_would_join(seed: int) -> None:
+    random = Random(seed)
+    topics = frozenset(range(60, 60 + random.choice((1, 3, 12))))
+    bits = bits_by_topic(sorted(topics))
+    near = {node: draw(random, topics) for node in range(2, 6)}
+    has = {node: draw(random, topics) | near.get(node, frozenset()) for node in range(2, 16)}
+    linked: dict[int, set[int]] = {node: set() for node in has}
+    for _ in range(random.randrange(12)):
+        one, other = random.sample(sorted(has), 2)
+        linked[one].add(other)
+        linked[other].add(one)
+    found = Surroundings(ME, topics, near)
+    for node, others in linked.items():
+        links = {other: (ref(other), bits_of(has[other], bits)) for other in others}
+        full = random.random() < 0.2
+        found.add(Seen(ref(node), bits_of(has[node], bits), links, random.choice((3, 4, 5, 30, 90)), full))
+    takers = {node for node, said in found.seen.items() if not said.full}
+    planned = [(one.id, other.id) for one, other in found.plan(found.apart(), choose_links, 3.0)]
+    assert set().union(*planned) <= takers
+    for one, other in planned:
+        linked[one].add(other)
+        linked[other].add(one)
+    for topic in sorted(topics):
+        roots = plain_pieces(topic, near, {n: (has[n], {o: has[o] for o in linked[n]}) for n in has})
+        left = {roots[node] for node, shared in near.items() if topic in shared}
+        open_pieces = {roots[node] for node in takers if topic in has[node] and roots.get(node) in left}
+        assert len(left) <= 1 or len(open_pieces) <= 1, "two pieces with a taker each could have been joined"
+
+
 def test_instead_of_a_link_in_vain_the_same_pieces_are_joined_by_another() -> None:
     found = around(seen(2, ME, 4), seen(4, 2), seen(3, ME, 5), seen(5, 3, full=True))
     ((one, other),) = found.plan(found.apart(), choose_links, 10.0, frozenset({(3, 4)}))
