@@ -144,10 +144,9 @@ def run_case(case: Case) -> dict[str, Any]:
 
 def _in_rounds(interests: Interests, algorithm: str, rho: float = 3.0) -> Overlay:
     from omen.design.rounds import Rounds, design_in_rounds
-    from omen.design.schedule import default_part_nodes, rho_of
+    from omen.design.schedule import rho_of
 
-    settings = Rounds(rho_of(algorithm, {"rho": rho}), default_part_nodes(algorithm))
-    return design_in_rounds(interests, settings).overlay
+    return design_in_rounds(interests, Rounds(rho_of(algorithm, {"rho": rho}))).overlay
 
 
 def measure_cases(names: list[str]) -> Iterator[Row]:

@@ -36,9 +36,9 @@ paths = st.builds(
 
 
 def links_of_engine(
-    instance: Instance, rho: float, centre: int = ALL_PAIRS, path: Tuning = TUNED, least: int = 1
+    instance: Instance, rho: float, centre: int = ALL_PAIRS, path: Tuning = TUNED, least: int = 1, raising: int = 1
 ) -> list[Link]:
-    return [(u, v) for u, v in choose_links(instance, rho, centre, path, least).tolist()]
+    return [(u, v) for u, v in choose_links(instance, rho, centre, path, least, raising).tolist()]
 
 
 def links_of_small(instance: Instance, rho: float, centre: int = ALL_PAIRS) -> list[Link]:
@@ -155,6 +155,21 @@ def test_least_and_caps_equal_the_literal_algorithm_with_them(instance, data: Da
     assert links_of_engine(whole, rho, centre, path, least) == expected
 
 
+@settings(max_examples=150, deadline=None)
+@given(tiny_topics(), st.data(), st.sampled_from(RHOS), paths, st.integers(1, 3), st.integers(1, 9), st.integers(-1, 8))
+def test_links_that_raise_the_maximum_degree_contribute_as_much(instance, data, rho, path, least, raising, max_degree):
+    topics_of, topic_count = instance
+    existing = data.draw(partial_links(topics_of))
+    limits = Limits(least, raising=raising)
+    expected = construct_low_edges(
+        topics_of, existing, all_pairs(topics_of) - existing, rho, max_degree=max_degree, limits=limits
+    )
+    interests = as_interests(topics_of, topic_count)
+    labels = component_labels(interests, topics_of, existing)
+    whole = Instance(interests, labels, degree_array(len(topics_of), existing), max_degree)
+    assert links_of_engine(whole, rho, ALL_PAIRS, path, least, raising) == expected
+
+
 LARGER = {
     "100 nodes": random_interests(100, 40, 2, 5, 0.0, seed=1),
     "100 nodes, some topics popular": random_interests(100, 30, 2, 5, 1.5, seed=2),
@@ -193,3 +208,16 @@ def test_larger_instances_with_least_and_caps_equal_the_literal_algorithm(name, 
     capped = Instance(interests, fresh.labels, fresh.degrees, caps=np.array(list(caps.values()), np.int32))
     for path in LARGER_PATHS:
         assert links_of_engine(capped, rho, path=path, least=2) == expected
+
+
+@pytest.mark.parametrize("raising", [2, 4, 7])
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_instances_with_links_that_must_not_raise_equal_the_literal_algorithm(name, raising):
+    interests = LARGER[name]
+    topics_of = as_topics(interests)
+    limits = Limits(2, raising=raising)
+    expected = construct_low_edges(topics_of, [], all_pairs(topics_of), 3.0, max_degree=2, limits=limits)
+    fresh = unlinked(interests)
+    whole = Instance(interests, fresh.labels, fresh.degrees, 2)
+    for path in LARGER_PATHS:
+        assert links_of_engine(whole, 3.0, path=path, least=2, raising=raising) == expected

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf
 
 Link = tuple[int, int]
 Topics = dict[int, set[int]]
@@ -57,13 +58,19 @@ def contribution(shared: set[int], components: Components, link: Link) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a link must be to be a candidate: it contributes `least`, and takes neither end above its cap."""
+    """What a link must be to be a candidate: it contributes `least`, and takes neither end above its cap.
+
+    Where one of its ends has the maximum degree, it contributes `raising`; where degrees never decide (rho below 1)
+    that does not matter.
+    """
 
     least: int = 1
     caps: dict[int, int] | None = None
+    raising: int = 1
 
-    def allow(self, link: Link, contribution: int, degrees: dict[int, int]) -> bool:
-        return contribution >= self.least and (self.caps is None or all(degrees[u] < self.caps[u] for u in link))
+    def allow(self, link: Link, contribution: int, degrees: dict[int, int], max_degree: float) -> bool:
+        least = self.least if all(degrees[u] < max_degree for u in link) else max(self.least, self.raising)
+        return contribution >= least and (self.caps is None or all(degrees[u] < self.caps[u] for u in link))
 
 
 NO_LIMITS = Limits()
@@ -73,7 +80,8 @@ def find_low_edge(
     contributions: dict[Link, int], degrees: dict[int, int], max_degree: int, rho: float, limits: Limits = NO_LIMITS
 ) -> Link | None:
     """Low-ODA, lines 8-14. A link of contribution 0 is no candidate; ties go to the lowest (u, v)."""
-    candidates = [link for link, contrib in contributions.items() if limits.allow(link, contrib, degrees)]
+    highest = max_degree if rho >= 1 else inf
+    candidates = [link for link, contrib in contributions.items() if limits.allow(link, contrib, degrees, highest)]
     if not candidates:
         return None
     best = _highest(candidates, contributions)

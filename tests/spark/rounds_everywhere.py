@@ -20,7 +20,7 @@ from omen.pipeline.session import SparkOptions, spark_session
 from spark.instances import as_tables, random_instance
 from spark.test_rounds import partitioned
 
-CASES = [("gm", "m3,m2"), ("low-oda", "auto"), ("minmax-oda", "r4c2,m2c5"), ("low-oda", "m3c3,r2c5")]
+CASES = [("gm", "m3,m2"), ("low-oda", "auto"), ("minmax-oda", "r4c2,m2c5"), ("low-oda", "m3u5,r2k5,jk5")]
 
 
 def main() -> int:

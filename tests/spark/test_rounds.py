@@ -47,7 +47,7 @@ def tables_of(spark: SparkSession, text: bool) -> tuple[WorkloadTables, Interest
 def test_a_job_killed_in_round_3_goes_on_and_ends_with_the_same_overlay(spark: SparkSession, tmp_path: Path) -> None:
     tables, interests = tables_of(spark, text=False)
     settings = Rounds(3.0, part_nodes=16)
-    job = Job("w", settings, "m4c8,m3c9,m2c9", str(tmp_path / "rounds"))
+    job = Job("w", settings, "m4u9c8,r2k9,jk9,m2u2", str(tmp_path / "rounds"))
     told: list[RoundFacts] = []
 
     def kill(facts: RoundFacts) -> None:
@@ -84,7 +84,7 @@ def test_the_command_builds_the_links_of_one_machine_and_leaves_no_tables(
 ) -> None:
     _, interests = tables_of(spark, text=False)
     write_workload(tmp_path / "w", interests, {})
-    design = f"design --workload {tmp_path}/w --algorithm low-oda --rounds m2c6 --part-nodes 30 --json"
+    design = f"design --workload {tmp_path}/w --algorithm low-oda --rounds m2c6 --json"
     told = []
     for where in ("--out", "--engine spark --out"):
         assert main([*design.split(), *where.split(), str(tmp_path / f"o{len(told)}.parquet")]) == 0

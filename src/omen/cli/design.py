@@ -19,15 +19,7 @@ from omen.cli.output import OVERLAY_LINES, explain, overlay_facts, print_facts, 
 from omen.cli.progress import counting, working
 from omen.cli.spark_options import add_spark_options, spark_options
 from omen.design import resolve_options
-from omen.design.schedule import (
-    PART_NODES,
-    PART_NODES_GM,
-    ROUNDS,
-    default_part_nodes,
-    parse_schedule,
-    read_seed,
-    rho_of,
-)
+from omen.design.schedule import ROUNDS, parse_schedule, read_seed, rho_of
 from omen.errors import InvalidInput
 from omen.systems import ALGORITHMS, find_algorithm
 
@@ -103,9 +95,7 @@ def _add_rounds_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("rounds", "gm, low-oda and minmax-oda for workloads of any size")
     group.add_argument("--rounds", metavar="R", help="auto, or steps such as m4c6,m3c12,r2 (the exact algorithm)")
     group.add_argument("--workers", metavar="N", type=at_least(1), help="threads; never changes the result (all cores)")
-    group.add_argument(
-        "--part-nodes", metavar="N", type=at_least(2), help=f"nodes of a part ({PART_NODES}; gm: {PART_NODES_GM})"
-    )
+    group.add_argument("--part-nodes", metavar="N", type=at_least(2), help="nodes of a part (chosen from the workload)")
     group.add_argument("--caps", metavar="C", type=at_least(1), help="most links of a node, where that is possible")
 
 
@@ -153,7 +143,7 @@ def _rounds(arguments: argparse.Namespace, algorithm: str, options: dict[str, An
 
     return Rounds(
         rho=rho_of(algorithm, options),
-        part_nodes=arguments.part_nodes or default_part_nodes(algorithm),
+        part_nodes=arguments.part_nodes or 0,
         seed=arguments.rounds_seed,
         workers=arguments.workers or 0,
         most_links=arguments.caps or 0,

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from omen.design.schedule import PART_NODES, Auto, Profile, RoundFacts, Schedule, Step, parse_schedule
+from omen.design.schedule import Auto, Profile, RoundFacts, Schedule, Step, choose_part_nodes, parse_schedule
 
 if TYPE_CHECKING:
     from omen.interests import Interests
@@ -27,7 +27,7 @@ Offsets = npt.NDArray[np.int64]
 
 SAMPLE_NODES = 2048
 SAMPLE_LARGE = 64  # nodes of the most topics, which decide the maximum degree
-HUBS = 4  # GM: one node for so many of a part is in every part
+HUBS = 16  # GM: one node for so many of a part is in every part
 UNLIMITED = 2**31 - 1
 SAMPLE_STEP = Step(1)
 
@@ -37,7 +37,7 @@ class Rounds:
     """How a design in rounds is to be made. `most_links`: a cap for every node from the first round on; 0: none."""
 
     rho: float
-    part_nodes: int = PART_NODES
+    part_nodes: int = 0  # 0: chosen from the workload
     seed: int = 0
     workers: int = 0  # 0: as many as there are processors
     most_links: int = 0
@@ -55,12 +55,27 @@ class PartRows:
 
 
 @dataclass(frozen=True, slots=True)
+class PartNodes:
+    """Of each node of a part: its degree, and in how many topics it is alone. `max_degree`: of all nodes there are."""
+
+    degrees: Codes
+    alone: Codes
+    max_degree: int
+
+
+@dataclass(frozen=True, slots=True)
 class RoundsDone:
     """The overlay, and what the rounds and the sub-rounds of the last stage came to."""
 
     overlay: Overlay
     rounds: tuple[RoundFacts, ...]
     last: tuple[RoundFacts, ...]
+
+
+def with_part_nodes(settings: Rounds, nodes: int, subscriptions: int, squares: int) -> Rounds:
+    """The settings with a part size: of a workload's topics of two subscribers or more, see `choose_part_nodes`."""
+    size = settings.part_nodes or choose_part_nodes(settings.rho, nodes, subscriptions, squares)
+    return replace(settings, part_nodes=size)
 
 
 def round_seed(seed: int, number: int) -> np.uint64:
@@ -70,10 +85,13 @@ def round_seed(seed: int, number: int) -> np.uint64:
     return np.uint64(mix(np.uint64(seed), np.uint64(number), np.uint64(0)))
 
 
-def cap_nodes(step: Step, nodes: int, most_links: int) -> Codes | None:
-    """The cap of each node in a round, None where there is none."""
+def cap_nodes(step: Step, alone: Codes, most_links: int) -> Codes | None:
+    """The cap of each node in a round, None where there is none. `alone`: in how many topics each node is."""
     lowest = min(step.cap or UNLIMITED, most_links or UNLIMITED)
-    return None if lowest == UNLIMITED else np.full(nodes, lowest, np.int32)
+    if lowest == UNLIMITED:
+        return None
+    caps: Codes = np.full(alone.size, lowest, np.int32)
+    return np.minimum(caps, (step.cap or UNLIMITED) - alone) if step.keeps else caps
 
 
 def has_hubs(settings: Rounds) -> bool:
@@ -115,31 +133,31 @@ def part_rows_of(nodes: Codes, offsets: Offsets, topics: Codes, labels: Codes, t
     return PartRows(*part_rows(nodes, offsets, topics, labels, topic_count))
 
 
-def choose_in_part(rows: PartRows, degrees: Codes, step: Step, settings: Rounds) -> Codes:
+def choose_in_part(rows: PartRows, nodes: PartNodes, step: Step, settings: Rounds) -> Codes:
     """The links that a round chooses within a part, as codes of the part."""
     from omen.kernels.engine import Instance, choose_links
 
-    caps = cap_nodes(step, degrees.size, settings.most_links)
-    return choose_links(Instance(rows, rows.labels, degrees, caps=caps), settings.rho, least=step.least)
+    caps = cap_nodes(step, nodes.alone, settings.most_links)
+    instance = Instance(rows, rows.labels, nodes.degrees, nodes.max_degree, caps)
+    return choose_links(instance, settings.rho, least=step.least, raising=step.raising)
 
 
-def profile_sample(rows: PartRows, sample_nodes: int, nodes: int, components: int, settings: Rounds) -> Profile:
-    """Of a sample designed to the end, for a workload of so many nodes and components to be removed."""
+def profile_sample(rows: PartRows, sample_nodes: int, nodes: int, settings: Rounds) -> Profile:
+    """Of a sample designed to the end, for a workload of so many nodes."""
     from omen.kernels.rounds import merge_components
 
-    links = choose_in_part(rows, np.zeros(sample_nodes, np.int32), SAMPLE_STEP, settings)
+    none = np.zeros(sample_nodes, np.int32)
+    links = choose_in_part(rows, PartNodes(none, none, 0), SAMPLE_STEP, settings)
     weights = np.empty(len(links), np.int32)
     forest = np.arange(rows.node_topics.size, dtype=np.int32)
     merge_components(links, rows.node_offsets, rows.node_topics, forest, weights)
-    most = int(np.bincount(links.ravel(), minlength=1).max())
-    return Profile(nodes, components, sample_nodes, tuple(np.sort(weights)[::-1].tolist()), most)
+    return Profile(nodes, tuple(np.sort(weights)[::-1].tolist()))
 
 
 class LocalRounds:
     """The state of a design in rounds on this machine: rows and components of the topics still split, and degrees."""
 
     def __init__(self, interests: Interests, settings: Rounds) -> None:
-        self.settings = settings
         self.nodes = np.arange(interests.node_count, dtype=np.int32)
         self.offsets, self.topics = interests.node_offsets, interests.node_topics
         self.parents = np.arange(self.topics.size, dtype=np.int32)
@@ -147,9 +165,12 @@ class LocalRounds:
         self.pieces = np.zeros(interests.topic_count, np.int32)
         self.degrees = np.zeros(self.nodes.size, np.int32)
         self.alone = np.zeros(self.nodes.size, np.int32)
+        self.max_degree = 0
         self.chosen: list[Codes] = []
         self.left = 0
         self._refresh()
+        held = self.pieces.astype(np.int64)
+        self.settings = with_part_nodes(settings, self.nodes.size, int(held.sum()), int((held * held).sum()))
 
     def _refresh(self) -> None:
         from omen.kernels.rounds import drop_connected, name_components
@@ -171,6 +192,7 @@ class LocalRounds:
         weights = np.empty(len(links), np.int32)
         merge_components(np.ascontiguousarray(links), self.offsets, self.topics, self.parents, weights)
         self.degrees += np.bincount(links.ravel(), minlength=self.nodes.size).astype(np.int32)
+        self.max_degree = int(self.degrees.max(initial=0))
         self.chosen.append(links)
         self._refresh()
 
@@ -202,46 +224,51 @@ class LocalRounds:
         """Of nodes that the first round will bring together, and of the largest."""
         sample = np.union1d(self.divide(SAMPLE_STEP, 0)[:SAMPLE_NODES], self.largest(SAMPLE_LARGE))
         rows = part_rows_of(sample, self.offsets, self.topics, self.labels, self.pieces.size)
-        return profile_sample(rows, sample.size, self.nodes.size, self.left, self.settings)
+        return profile_sample(rows, sample.size, self.nodes.size, self.settings)
 
     def part_links(self, nodes: Codes, step: Step) -> Codes:
         """The links chosen within one part."""
         rows = part_rows_of(nodes, self.offsets, self.topics, self.labels, self.pieces.size)
-        return nodes[choose_in_part(rows, self.degrees[nodes], step, self.settings)]
+        present = PartNodes(self.degrees[nodes], self.alone[nodes], self.max_degree)
+        return nodes[choose_in_part(rows, present, step, self.settings)]
 
     def facts(self, step: Step, links_before: int, left_before: int) -> RoundFacts:
         links = sum(map(len, self.chosen))
-        return RoundFacts(
-            step, links - links_before, links, left_before - self.left, self.left, int(self.degrees.max(initial=0))
-        )
+        needed = int((self.degrees + self.alone).max(initial=0))
+        removed = left_before - self.left
+        return RoundFacts(step, links - links_before, links, removed, self.left, self.max_degree, needed)
 
     def run_round(self, step: Step, number: int, pool: ThreadPoolExecutor) -> RoundFacts:
+        if step.joins:
+            return self.run_last(step, number)
         links_before, left_before = sum(map(len, self.chosen)), self.left
         found = list(pool.map(lambda nodes: self.part_links(nodes, step), self.parts(step, number)))
         self.take(each_once(np.concatenate(found)) if found else np.empty((0, 2), np.int32))
         return self.facts(step, links_before, left_before)
 
-    def run_last(self, cap: int | None, number: int) -> RoundFacts:
-        """One sub-round of the last stage."""
+    def run_last(self, step: Step, number: int) -> RoundFacts:
+        """One sub-round of the last stage, or one that joins pieces before it."""
         from omen.kernels.rounds import part_rows, propose_links
 
         links_before, left_before = sum(map(len, self.chosen)), self.left
         seed = round_seed(self.settings.seed, number)
-        room = last_room(cap, self.degrees, self.alone, self.settings.most_links)
+        room = last_room(step, self.degrees, self.alone, self.settings.most_links)
         _, _, offsets, members, labels = part_rows(self.nodes, self.offsets, self.topics, self.labels, self.pieces.size)
         links = propose_links(offsets, members, labels, self.nodes, self.degrees, room, seed)
         self.take(accept_links(links, room, seed))
-        return self.facts(Step(1, cap), links_before, left_before)
+        return self.facts(step, links_before, left_before)
 
 
-def last_room(cap: int | None, degrees: Codes, alone: Codes, most_links: int) -> Codes:
+def last_room(step: Step, degrees: Codes, alone: Codes, most_links: int) -> Codes:
     """How many links each node may take in a sub-round of the last stage.
 
-    One that is alone in a topic must take a link there itself, whatever the cap: others cannot for it.
+    One that is alone in a topic must take a link there itself, whatever the cap: others cannot for it. Before the last
+    stage it waits for links that serve several of its topics.
     """
-    caps = np.maximum(degrees + alone, UNLIMITED if cap is None else cap)
+    cap = UNLIMITED if step.cap is None else step.cap
+    caps = np.maximum(degrees if step.joins else degrees + alone, cap - alone if step.keeps else cap)
     if most_links:
-        caps = np.minimum(caps, max(most_links, 0 if cap is None else cap))
+        caps = np.minimum(caps, most_links if step.joins else max(most_links, step.cap or 0))
     room: Codes = np.maximum(caps - degrees, 0).astype(np.int32)
     return room
 
@@ -256,7 +283,7 @@ def design_in_rounds(
     from omen.overlay import Overlay
 
     state = LocalRounds(interests, settings)
-    plan = plan_rounds(schedule, settings.rho, state.profile)
+    plan = plan_rounds(schedule, state.settings, state.profile)
     rounds: list[RoundFacts] = []
     last: list[RoundFacts] = []
     with ThreadPoolExecutor(settings.workers or processors()) as pool:
@@ -264,23 +291,23 @@ def design_in_rounds(
             rounds.append(state.run_round(step, len(rounds), pool))
             tell(rounds[-1])
         while state.left:
-            last.append(state.run_last(next_cap(rounds, last, settings), len(rounds) + len(last)))
+            last.append(state.run_last(Step(1, next_cap(rounds, last, settings)), len(rounds) + len(last)))
             tell(last[-1])
     links = np.concatenate(state.chosen) if state.chosen else np.empty((0, 2), np.int32)
     return RoundsDone(Overlay.from_codes(interests.nodes, links[:, 0], links[:, 1]), tuple(rounds), tuple(last))
 
 
-def plan_rounds(schedule: str, rho: float, profile: Callable[[], Profile]) -> Schedule:
+def plan_rounds(schedule: str, settings: Rounds, profile: Callable[[], Profile]) -> Schedule:
     """The schedule of a text: auto, or steps."""
-    return Auto(profile(), rho) if schedule == "auto" else parse_schedule(schedule)
+    return Auto(profile(), settings.rho, settings.part_nodes) if schedule == "auto" else parse_schedule(schedule)
 
 
 def next_cap(rounds: Sequence[RoundFacts], last: Sequence[RoundFacts], settings: Rounds) -> int | None:
-    """The cap of the next sub-round: that of the rounds, and one more whenever a sub-round came to little."""
+    """The cap of the next sub-round: what rounds came to, and one more whenever a sub-round came to little."""
     if settings.rho < 1 and not settings.most_links:
         return None
     if not last:
-        return settings.most_links or (rounds[-1].step.cap if rounds else None) or 2
+        return settings.most_links or max([2, *(facts.max_degree for facts in rounds[-1:])])
     before = last[-1]
     cap = before.step.cap or 0
     return cap + 1 if before.removed * 10 < before.left + before.removed else cap

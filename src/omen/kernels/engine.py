@@ -114,13 +114,18 @@ def unlinked(rows: InterestRows) -> Instance:
 
 
 def choose_links(
-    instance: Instance, rho: float, centre: int = ALL_PAIRS, tuning: Tuning = TUNED, least: int = 1
+    instance: Instance,
+    rho: float,
+    centre: int = ALL_PAIRS,
+    tuning: Tuning = TUNED,
+    least: int = 1,
+    raising: int = 1,
 ) -> Codes:
     """The links that connect every topic as far as the candidate pairs allow: rows (u, v), u < v, in the order chosen.
 
     `rho`: how many times better a link must be to raise the maximum degree; below 1 the degree never decides (GM),
     infinity is MinMax-ODA. `centre`: only pairs with this node are candidates. `least`: the smallest contribution worth
-    a link. See `greedy.greedy_links`.
+    a link; `raising`: the same for links of a node that has the maximum degree. See `greedy.greedy_links`.
     """
     from omen.kernels.greedy import greedy_links
 
@@ -128,6 +133,7 @@ def choose_links(
         *_arrays(instance),
         instance.max_degree,
         least,
+        raising,
         rho,
         centre,
         tuning.cache_length,

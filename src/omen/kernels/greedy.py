@@ -26,10 +26,12 @@ def fresh_labels(topic_offsets: Offsets) -> Codes:
 
 
 @borrowing
-def _find_low_edge(components: Components, rows: Rows, max_degree: Whole, rho: float) -> tuple[np.int64, np.int64]:
+def _find_low_edge(
+    components: Components, rows: Rows, max_degree: Whole, raising: Whole, rho: float
+) -> tuple[np.int64, np.int64]:
     """Low-ODA, lines 8-14. All pairs are searched only at levels that would beat the degree-friendly one."""
     u = v = friendly_u = friendly_v = np.int64(-1)
-    to_beat = rows.least - 1.0
+    to_beat = (max(rows.least, raising) if rho >= 1 else rows.least) - 1.0
     friendly = rho >= 1
     while True:  # one call of search_row for both searches, so that it is compiled into here but once
         if friendly:
@@ -50,18 +52,18 @@ def _find_low_edge(components: Components, rows: Rows, max_degree: Whole, rho: f
         elif v >= 0:
             friendly = False
             friendly_u, friendly_v = u, v
-            to_beat = level * rho
+            to_beat = max(to_beat, level * rho)
 
 
 @borrowing
 def _add_links(
-    components: Components, rows: Rows, links: Codes, chosen: Whole, max_degree: Whole, rho: float
+    components: Components, rows: Rows, links: Codes, chosen: Whole, max_degree: Whole, raising: Whole, rho: float
 ) -> tuple[np.int64, np.int64, bool]:
     """Choose links until none is needed or the room is full: how many there are, the maximum degree, whether done."""
     count = np.int64(chosen)
     highest = np.int64(max_degree)
     while count < links.shape[0]:
-        u, v = _find_low_edge(components, rows, highest, rho)
+        u, v = _find_low_edge(components, rows, highest, raising, rho)
         if u < 0:
             return count, highest, True
         links[count, 0] = u
@@ -75,7 +77,7 @@ def _add_links(
 
 @compiled(
     "int32[:,::1](int64[::1], int32[::1], int64[::1], int32[::1], int32[::1], int32[::1], "
-    "int32[::1], int64, int64, float64, int64, int64, int64, int64)"
+    "int32[::1], int64, int64, int64, float64, int64, int64, int64, int64)"
 )
 def greedy_links(
     node_offsets: Offsets,
@@ -87,6 +89,7 @@ def greedy_links(
     caps: Codes,
     max_degree: int,
     least: int,
+    raising: int,
     rho: float,
     centre: int,
     cache_length: int,
@@ -105,6 +108,8 @@ def greedy_links(
     - `caps`: no link takes a node above its cap; empty where there are none. `least`, at least 1: the smallest
       contribution worth a link. Both take pairs out of the candidates, for e1 and e2 alike, so that topics may stay
       split.
+    - `raising`: a pair with a node of the maximum degree is a candidate only where it contributes as much. Neither for
+      GM nor with a centre.
     - `rho`: below 1 the degree never decides (GM); infinity is MinMax-ODA.
     - `centre`: only pairs with this node are candidates; -1: all pairs. To stay within a set of nodes, pass their
       instance.
@@ -121,7 +126,7 @@ def greedy_links(
         )
     if degrees.size <= small_nodes:
         return small_links(
-            node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, caps, highest, least, rho
+            node_offsets, node_topics, topic_offsets, topic_nodes, labels, degrees, caps, highest, least, raising, rho
         )
     components = components_of(node_offsets, node_topics, topic_offsets, topic_nodes, labels, dense_divisor)
     rows = rows_of(components, degrees, caps, least, cache_length)
@@ -133,5 +138,5 @@ def greedy_links(
     while not done:
         if chosen == links.shape[0]:
             links = grown(links)
-        chosen, highest, done = _add_links(components, rows, links, chosen, highest, rho)
+        chosen, highest, done = _add_links(components, rows, links, chosen, highest, raising, rho)
     return links[:chosen].copy()

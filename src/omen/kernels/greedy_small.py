@@ -58,6 +58,7 @@ def small_links(
     caps: Codes,
     max_degree: Whole,
     least: Whole,
+    raising: Whole,
     rho: float,
 ) -> Codes:
     """Count all pairs, then count down those a merge brings together: O(nodes**2) per link, no other set-up."""
@@ -74,7 +75,7 @@ def small_links(
     links = np.empty((16, 2), np.int32)
     chosen = 0
     while True:
-        u, v = _best_pair(weight, degree, max_degree, least, rho)
+        u, v = _best_pair(weight, degree, max_degree, least, raising if rho >= 1 else least, rho)
         if u < 0:
             return links[:chosen].copy()
         if chosen == links.shape[0]:
@@ -101,7 +102,7 @@ def small_links(
 
 @compiled()
 def _best_pair(
-    weight: npt.NDArray[np.int32], degree: Codes, max_degree: Whole, least: Whole, rho: float
+    weight: npt.NDArray[np.int32], degree: Codes, max_degree: Whole, least: Whole, raising: Whole, rho: float
 ) -> tuple[int, int]:
     nodes = degree.size
     best, friendly = np.int32(least - 1), np.int32(least - 1)
@@ -113,9 +114,10 @@ def _best_pair(
         row = weight[u]
         for v in range(u + 1, nodes):
             if row[v] > friendly and degree[v] != SATURATED:
-                if row[v] > best:
+                both_below = below and degree[v] < max_degree
+                if row[v] > best and (both_below or row[v] >= raising):
                     best, best_u, best_v = row[v], u, v
-                if below and degree[v] < max_degree:
+                if both_below:
                     friendly, friendly_u, friendly_v = row[v], u, v
     if friendly_u >= 0 and prefers_first(friendly, best, rho):
         return friendly_u, friendly_v

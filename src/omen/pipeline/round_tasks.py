@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omen.design.rounds import PartRows, Rounds, choose_in_part, part_rows_of
+from omen.design.rounds import PartNodes, PartRows, Rounds, choose_in_part, part_rows_of
 from omen.design.schedule import Step
 
 Ints = npt.NDArray[np.int32]
@@ -67,22 +67,23 @@ class Keys:
 
 @dataclass(frozen=True)
 class Engine:
-    """(part, node, degree, topic, label) to (kind, a, b, c): links (u, v, 0), and merges (topic, label, into label)."""
+    """(part, node, degree, topic, label, alone) to (kind, a, b, c): links (u, v, 0), merges (topic, label, into)."""
 
     step: Step
     settings: Rounds
+    max_degree: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found = gather(batches, "part", "node", "degree", "topic", "label")
+        found = gather(batches, "part", "node", "degree", "topic", "label", "alone")
         if found is None:
             return
         order = np.lexsort((found[3], found[1], found[0]))
-        part, node, degree, topic, label = (column[order] for column in found)
+        part, node, degree, topic, label, alone = (column[order] for column in found)
         cuts = begins(part)
         for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            yield self.run(*(column[start:end] for column in (node, degree, topic, label)))
+            yield self.run(*(column[start:end] for column in (node, degree, topic, label, alone)))
 
-    def run(self, node: Ints, degree: Ints, topic: Ints, label: Ints) -> pa.RecordBatch:
+    def run(self, node: Ints, degree: Ints, topic: Ints, label: Ints, alone: Ints) -> pa.RecordBatch:
         """One part, its rows sorted by node and topic."""
         offsets = begins(node)
         names = node[offsets[:-1]]
@@ -90,7 +91,9 @@ class Engine:
         pieces = np.unique(label, return_inverse=True)[1].astype(np.int32)
         everyone = np.arange(names.size, dtype=np.int32)
         rows = part_rows_of(everyone, offsets, codes.astype(np.int32), pieces, topics.size)
-        links = choose_in_part(rows, degree[offsets[:-1]], self.step, self.settings)
+        lonely = np.add.reduceat(alone, offsets[:-1], dtype=np.int32)
+        present = PartNodes(degree[offsets[:-1]], lonely, self.max_degree)
+        links = choose_in_part(rows, present, self.step, self.settings)
         merged, into = merges_of(links, rows, offsets, codes.astype(np.int32), label)
         ends = names[links]
         kinds = np.repeat(np.array([LINK, MERGE], np.int32), [len(links), merged.size])

@@ -33,6 +33,7 @@ from omen.design.rounds import (
     plan_rounds,
     profile_sample,
     round_seed,
+    with_part_nodes,
 )
 from omen.design.schedule import Profile, RoundFacts, Step
 from omen.pipeline.evaluate import Evaluation, evaluate_overlay
@@ -62,6 +63,12 @@ class State:
     links: int
     rounds: tuple[RoundFacts, ...] = ()
     last: tuple[RoundFacts, ...] = ()
+
+    @property
+    def max_degree(self) -> int:
+        """Of all nodes."""
+        facts = (*self.rounds, *self.last)
+        return facts[-1].max_degree if facts else 0
 
     @property
     def number(self) -> int:
@@ -140,13 +147,15 @@ def design_tables(
     tell: Callable[[RoundFacts], None] = lambda facts: None,
 ) -> tuple[DataFrame, State]:
     """(u, v): the links, each once, u < v; and what the rounds came to."""
-    kept, settings = RoundTables(spark, job.folder), job.settings
+    kept = RoundTables(spark, job.folder)
     state = _resume(kept, job) or _begin(kept, tables, job)
-    plan = plan_rounds(job.schedule, settings.rho, lambda: profile_tables(kept, settings))
+    settings = _with_part_nodes(kept, job.settings)
+    plan = plan_rounds(job.schedule, settings, lambda: profile_tables(kept, settings))
     while state.left:
         step = None if state.last else plan.next_step(state.rounds)
         if step is not None:
-            state = _update(kept, state, step, *_run_round(kept, state, step, settings))
+            run = _run_last if step.joins else _run_round
+            state = _update(kept, state, step, *run(kept, state, step, settings))
         else:
             step = Step(1, next_cap(state.rounds, state.last, settings))
             state = _update(kept, state, step, *_run_last(kept, state, step, settings), last=True)
@@ -223,6 +232,16 @@ def _count_left(topics: DataFrame) -> int:
     return int(found.left)
 
 
+def _with_part_nodes(kept: RoundTables, settings: Rounds) -> Rounds:
+    """The settings with a part size, chosen as on one machine where none is given."""
+    if settings.part_nodes:
+        return settings
+    held = F.col("pieces").cast("bigint")
+    found = kept.read(0, "topics").agg(F.sum(held).alias("held"), F.sum(held * held).alias("squares")).first()
+    assert found is not None
+    return with_part_nodes(settings, kept.read(0, "nodes").count(), found.held or 0, found.squares or 0)
+
+
 def profile_tables(kept: RoundTables, settings: Rounds) -> Profile:
     """The sample comes to the driver: its size does not grow with the workload."""
     rows, nodes = kept.read(0, "rows"), kept.read(0, "nodes")
@@ -236,7 +255,7 @@ def profile_tables(kept: RoundTables, settings: Rounds) -> Profile:
     owner = np.repeat(np.arange(offsets.size - 1), np.diff(offsets)).astype(np.int32)
     everyone = np.arange(offsets.size - 1, dtype=np.int32)
     part = part_rows_of(everyone, offsets, codes.astype(np.int32), owner, names.size)
-    return profile_sample(part, everyone.size, nodes.count(), _count_left(kept.read(0, "topics")), settings)
+    return profile_sample(part, everyone.size, nodes.count(), settings)
 
 
 def _divide(rows: DataFrame, step: Step, settings: Rounds, number: int) -> tuple[DataFrame, int]:
@@ -263,8 +282,8 @@ def _run_round(kept: RoundTables, state: State, step: Step, settings: Rounds) ->
         every = state.rows.sparkSession.range(parts).select(F.col("id").cast("int").alias("part"))
         assigned = assigned.union(_largest(state.rows, settings.part_nodes // HUBS).crossJoin(every)).distinct()
     rows = state.rows.join(assigned.join(state.nodes, "node"), "node")
-    rows = rows.select("part", "node", "degree", "topic", "label").repartition("part")
-    chosen = kept.keep(state.number + 1, "chosen", rows.mapInArrow(Engine(step, settings), _CHOSEN))
+    rows = rows.select("part", "node", "degree", "topic", "label", "alone").repartition("part")
+    chosen = kept.keep(state.number + 1, "chosen", rows.mapInArrow(Engine(step, settings, state.max_degree), _CHOSEN))
     links = chosen.filter(F.col("kind") == LINK).select(F.col("a").alias("u"), F.col("b").alias("v")).distinct()
     merges = chosen.filter(F.col("kind") == MERGE).select(
         F.col("a").alias("topic"), F.col("b").alias("label"), F.col("c").alias("into")
@@ -273,11 +292,12 @@ def _run_round(kept: RoundTables, state: State, step: Step, settings: Rounds) ->
 
 
 def _run_last(kept: RoundTables, state: State, step: Step, settings: Rounds) -> tuple[DataFrame, DataFrame]:
-    """One sub-round of the last stage: topics propose, nodes accept."""
-    announce_step(f"last stage, sub-round {len(state.last) + 1}, {state.left:,} components left")
+    """One sub-round of the last stage, or one that joins pieces before it: topics propose, nodes accept."""
+    told = f"round {state.number + 1} ({step})" if step.joins else f"last stage, sub-round {len(state.last) + 1}"
+    announce_step(f"{told}, {state.left:,} components left")
     seed = int(round_seed(settings.seed, state.number))
     alone = state.rows.groupBy("node").agg(F.count_if("alone").cast("int").alias("lonely"))
-    nodes = alone.join(state.nodes, "node").select("node", "degree", _room(step.cap, settings).alias("room"))
+    nodes = alone.join(state.nodes, "node").select("node", "degree", _room(step, settings).alias("room"))
     members = state.rows.join(nodes, "node").select("topic", "node", "label", "degree", "room").repartition("topic")
     proposed = kept.keep(
         state.number + 1, "proposed", members.mapInArrow(Proposals(seed), _PROPOSED).dropDuplicates(["u", "v"])
@@ -294,12 +314,13 @@ def _run_last(kept: RoundTables, state: State, step: Step, settings: Rounds) -> 
     return links, merges.select("topic", "label", "into")
 
 
-def _room(cap: int | None, settings: Rounds) -> Any:
+def _room(step: Step, settings: Rounds) -> Any:
     """`last_room` of the rounds of one machine."""
     degree, lonely = F.col("degree"), F.col("lonely")
-    caps = F.greatest(degree + lonely, F.lit(UNLIMITED if cap is None else cap))
+    cap = F.lit(UNLIMITED if step.cap is None else step.cap)
+    caps = F.greatest(degree if step.joins else degree + lonely, cap - lonely if step.keeps else cap)
     if settings.most_links:
-        caps = F.least(caps, F.lit(max(settings.most_links, cap or 0)))
+        caps = F.least(caps, F.lit(settings.most_links if step.joins else max(settings.most_links, step.cap or 0)))
     return F.greatest(caps - degree, F.lit(0)).cast("int")
 
 
@@ -321,9 +342,11 @@ def _update(
     ends = new.select(F.explode(F.array("u", "v")).alias("node")).groupBy("node").agg(F.count("*").alias("new"))
     degree = (F.col("degree") + F.coalesce("new", none)).cast("int").alias("degree")
     nodes = kept.keep(number, "nodes", state.nodes.join(ends, "node", "left").select("node", degree))
-    most = nodes.agg(F.max("degree").alias("most")).first()
+    lonely = rows.filter("alone").groupBy("node").agg(F.count("*").alias("lonely"))
+    needed = F.max(F.col("degree") + F.coalesce("lonely", none)).alias("needed")
+    most = nodes.join(lonely, "node", "left").agg(F.max("degree").alias("degree"), needed).first()
     assert most is not None
     left, count = _count_left(topics), new.count()
-    told = RoundFacts(step, count, state.links + count, state.left - left, left, most.most)
+    told = RoundFacts(step, count, state.links + count, state.left - left, left, most.degree, most.needed)
     rounds, sub_rounds = (state.rounds, (*state.last, told)) if last else ((*state.rounds, told), state.last)
     return State(rows, nodes, topics, left, told.links, rounds, sub_rounds)
