@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from omen.design.schedule import Auto, Profile, RoundFacts, Schedule, Step, choose_part_nodes, parse_schedule
+from omen.design.schedule import (
+    LAST_LEAST,
+    MEET,
+    MEET_LATE,
+    Auto,
+    Profile,
+    RoundFacts,
+    Schedule,
+    Step,
+    choose_part_nodes,
+    parse_schedule,
+)
 
 if TYPE_CHECKING:
     from omen.interests import Interests
@@ -41,6 +52,11 @@ class Rounds:
     seed: int = 0
     workers: int = 0  # 0: as many as there are processors
     most_links: int = 0
+    late_nodes: int = 0  # of a part at the last level, where topics have fewer pieces; 0: as many as before
+
+    def size_at(self, step: Step) -> int:
+        """How many nodes a part has in a round."""
+        return self.late_nodes or self.part_nodes if step.least <= LAST_LEAST else self.part_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +89,11 @@ class RoundsDone:
 
 
 def with_part_nodes(settings: Rounds, nodes: int, subscriptions: int, squares: int) -> Rounds:
-    """The settings with a part size: of a workload's topics of two subscribers or more, see `choose_part_nodes`."""
-    size = settings.part_nodes or choose_part_nodes(settings.rho, nodes, subscriptions, squares)
-    return replace(settings, part_nodes=size)
+    """The settings with part sizes: of a workload's topics of two subscribers or more, see `choose_part_nodes`."""
+    if settings.part_nodes:
+        return settings
+    early, late = (choose_part_nodes(settings.rho, nodes, subscriptions, squares, meet) for meet in (MEET, MEET_LATE))
+    return replace(settings, part_nodes=early, late_nodes=late)
 
 
 def round_seed(seed: int, number: int) -> np.uint64:
@@ -198,7 +216,7 @@ class LocalRounds:
 
     def parts(self, step: Step, number: int) -> list[Codes]:
         """The nodes of each part, ascending."""
-        order, size = self.divide(step, number), self.settings.part_nodes
+        order, size = self.divide(step, number), self.settings.size_at(step)
         parts = [np.sort(order[k : k + size]) for k in range(0, order.size, size)]
         if len(parts) == 1 or not has_hubs(self.settings):
             return parts

@@ -14,21 +14,23 @@ from typing import Any, Protocol
 
 from omen.errors import InvalidInput
 
-FALL = 0.75  # of the least contribution from one level to the next
+FALL = 0.67  # of the least contribution from one level to the next
 FALL_GM = 0.7
 LAST_LEAST = 2  # what removes one component costs the same wherever it is chosen: that is the last stage
-FIRST_SHARE = 50  # GM: the first round is for what one link in 50 of the sample contributes
+FIRST_SHARE = 1000  # GM: the first round is for what one link in so many of the sample contributes
 PAYS = 250  # for another round at the last level, one must have saved a link in so many
-PAYS_ABOVE = 120  # the same at a level above it
-ROOM = 2 / 3  # of what the nodes that are alone in most topics will need beyond the maximum degree, others may take
+PAYS_ABOVE = 80  # the same at a level above it
+ROOM = 0.85  # of what the nodes that are alone in most topics will need beyond the maximum degree, others may take
+FAR = 4  # times the maximum degree, what nodes need is so far beyond it that it would rise too slowly
 MOST_AT_LEVEL = 4
 MOST_AT_LAST = 10
 JOINS = 10  # joining goes on while a sub-round removes one component in so many
 MOST_RAISES = 3  # rounds for the nodes at the maximum, when all others are joined
 RHO_MINMAX = 4.0  # stands for infinity where MinMax-ODA is made in several parts
 PART_NODES = 16_384, 131_072
-PART_NODES_GM = 131_072, 131_072
+PART_NODES_GM = 327_680, 327_680
 MEET = 1000  # other subscribers of its topic that a subscriber should have in its part, on average
+MEET_LATE = 16_000  # the same at the last level: most of them are of one component, and passed over
 ROUNDS = ("gm", "low-oda", "minmax-oda")
 
 _STEP = re.compile(r"(?:([mr])([1-9]\d*)(?:u([1-9]\d*))?|j)(?:([ck])([1-9]\d*))?")
@@ -132,6 +134,8 @@ class Auto:
         below = min(least - 1, math.ceil(least * (FALL_GM if self.rho < 1 else FALL)))
         one_in = PAYS if least == LAST_LEAST else PAYS_ABOVE
         pays = before.new_links * one_in >= below * (before.links + before.left // 2)
+        if least == LAST_LEAST and before.step.cap is None and before.max_degree * FAR < before.needed and self.rho >= 1:
+            return Step(LAST_LEAST, (before.max_degree + before.needed + 1) // 2)
         if pays and same < (MOST_AT_LAST if least == LAST_LEAST else MOST_AT_LEVEL):
             return replace(before.step, alike=self._alike(least, same))
         if least > LAST_LEAST:
@@ -184,14 +188,14 @@ def read_seed(value: object) -> int:
     return int(text)
 
 
-def choose_part_nodes(rho: float, nodes: int, subscriptions: int, squares: int) -> int:
+def choose_part_nodes(rho: float, nodes: int, subscriptions: int, squares: int, meet: int = MEET) -> int:
     """How many nodes a part has where nobody says. `squares`: the sum of the squared numbers of subscribers of topics.
 
     The larger a part the better, as long as topics have few subscribers in it: a row of the engine goes through all of
     them. GM gathers links at few nodes, which larger parts find better; and it is the fastest.
     """
     least, most = PART_NODES_GM if rho < 1 else PART_NODES
-    size = min(most, max(least, nodes * MEET * subscriptions // max(squares, 1)))
+    size = min(most, max(least, nodes * meet * subscriptions // max(squares, 1)))
     return max(2, -(-nodes // max(1, -(-nodes // size))))
 
 

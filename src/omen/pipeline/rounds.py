@@ -276,11 +276,12 @@ def _run_round(kept: RoundTables, state: State, step: Step, settings: Rounds) ->
     """The links and merges that the engine chooses in all parts."""
     announce_step(f"round {state.number + 1} ({step}), {state.left:,} components left")
     order, count = _divide(state.rows, step, settings, state.number)
-    parts = math.ceil(count / settings.part_nodes)
-    assigned = order.select("node", F.floor(F.col("rank") / settings.part_nodes).cast("int").alias("part"))
+    size = settings.size_at(step)
+    parts = math.ceil(count / size)
+    assigned = order.select("node", F.floor(F.col("rank") / size).cast("int").alias("part"))
     if parts > 1 and has_hubs(settings):
         every = state.rows.sparkSession.range(parts).select(F.col("id").cast("int").alias("part"))
-        assigned = assigned.union(_largest(state.rows, settings.part_nodes // HUBS).crossJoin(every)).distinct()
+        assigned = assigned.union(_largest(state.rows, size // HUBS).crossJoin(every)).distinct()
     rows = state.rows.join(assigned.join(state.nodes, "node"), "node")
     rows = rows.select("part", "node", "degree", "topic", "label", "alone").repartition("part")
     chosen = kept.keep(state.number + 1, "chosen", rows.mapInArrow(Engine(step, settings, state.max_degree), _CHOSEN))

@@ -65,7 +65,7 @@ def test_gm_falls_from_the_best_links_of_the_sample_to_2() -> None:
 
 def test_low_oda_begins_where_its_best_links_may_raise_the_maximum_degree() -> None:
     """10 is more than 3 times 3: links of 4 and more come first, and others only where they contribute 10."""
-    assert levels(LOW_ODA) == ["m4u10", "m3u7", "m2u4", "m2k13", "jk13", *["m2u2"] * 3]
+    assert levels(LOW_ODA) == ["m4u10", "m3u7", "m2u4", "m2k15", "jk15", *["m2u2"] * 3]
 
 
 def test_rounds_of_a_level_go_on_while_they_save_links_and_not_for_ever() -> None:
@@ -77,6 +77,12 @@ def test_rounds_of_a_level_go_on_while_they_save_links_and_not_for_ever() -> Non
     above = facts(Step(3), 200, 1000)
     assert GM.next_step([above]) == Step(3)
     assert GM.next_step([above] * 4) == Step(2)
+
+
+def test_where_no_link_contributes_enough_to_raise_the_maximum_degree_the_half_of_what_is_needed_is_its_cap() -> None:
+    before = RoundFacts(Step(2, raising=4), 100, 1000, 200, 5000, max_degree=3, needed=20)
+    assert LOW_ODA.next_step([before]) == Step(2, 12)
+    assert GM.next_step([before]) == Step(2, alike=False, raising=4)
 
 
 def test_joining_goes_on_while_it_comes_to_something() -> None:
@@ -98,7 +104,7 @@ def test_parts_are_smaller_where_topics_have_more_subscribers_and_even() -> None
     few, many = 2_400_000 * 240, 2_400_000 * 12_000
     assert choose_part_nodes(3.0, 100_000, 2_400_000, few) == 100_000
     assert choose_part_nodes(3.0, 100_000, 2_400_000, many) == 14_286
-    assert choose_part_nodes(0.0, 300_000, 7_200_000, 3 * many) == 100_000
+    assert choose_part_nodes(0.0, 1_000_000, 24_000_000, 10 * many) == 250_000
     assert choose_part_nodes(3.0, 0, 0, 0) == 2
 
 
