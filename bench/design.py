@@ -70,14 +70,18 @@ CASES = {
         *("low-oda", {"rho": 3}, 3, 60, 500),
     ),
     **{
-        f"{algorithm}-100k-{kind.partition(':')[0]}-{'rounds' if rounds else 'exact'}": Case(
-            f"{algorithm}, 100k x 10k, {kind}, {'in rounds' if rounds else 'exact'}",
-            *(100_000, 10_000, kind, "powerlaw:10:90"),
-            *(algorithm, {}, 1, 12 if rounds else 60, 1000),
+        f"{algorithm}-{nodes}k-{kind.partition(':')[0]}-{'rounds' if rounds else 'exact'}": Case(
+            f"{algorithm}, {nodes}k x {nodes // 10}k, {kind}, {'in rounds' if rounds else 'exact'}",
+            *(nodes * 1000, nodes * 100, kind, "powerlaw:10:90"),
+            *(algorithm, {}, 1, in_rounds_s if rounds else exact_s, 1000),
             rounds=rounds,
         )
-        for algorithm in ("gm", "low-oda", "minmax-oda")
-        for kind in ("uniform", "zipf:1")
+        for algorithm, nodes, kind, exact_s, in_rounds_s in (
+            ("gm", 100, "zipf:1", 60, 60),  # one part: as exact
+            ("low-oda", 100, "zipf:1", 60, 12),
+            ("minmax-oda", 100, "zipf:1", 60, 20),
+            ("low-oda", 300, "uniform", 90, 60),
+        )
         for rounds in (False, True)
     },
     "low-oda-1m-rounds": Case(

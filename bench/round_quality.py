@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,9 @@ def workload(name: str, seed: int, data: str) -> Interests:
         return generate_interests(*SYNTHETIC[name], seed=seed)
     with tempfile.TemporaryDirectory() as folder:
         command = REAL[name].format(data=data, seed=seed)
-        if omen(["workload", *command.split(), "--out", f"{folder}/w", "--json"]):
+        with redirect_stdout(sys.stderr):
+            failed = omen(["workload", *command.split(), "--out", f"{folder}/w"])
+        if failed:
             raise SystemExit(f"{name}: no workload made of the files in {data}")
         return read_workload(f"{folder}/w").interests
 

@@ -134,7 +134,8 @@ class Auto:
         below = min(least - 1, math.ceil(least * (FALL_GM if self.rho < 1 else FALL)))
         one_in = PAYS if least == LAST_LEAST else PAYS_ABOVE
         pays = before.new_links * one_in >= below * (before.links + before.left // 2)
-        if least == LAST_LEAST and before.step.cap is None and before.max_degree * FAR < before.needed and self.rho >= 1:
+        far = self.rho >= 1 and before.max_degree * FAR < before.needed
+        if far and least == LAST_LEAST and before.step.cap is None:
             return Step(LAST_LEAST, (before.max_degree + before.needed + 1) // 2)
         if pays and same < (MOST_AT_LAST if least == LAST_LEAST else MOST_AT_LEVEL):
             return replace(before.step, alike=self._alike(least, same))
