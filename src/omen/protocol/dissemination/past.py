@@ -19,10 +19,10 @@ FORMER_AT_MOST = 1 << 16
 class Former:
     """How far one stream was. `opened`: where its last run began; `heard`: when something of it came last.
 
-    `passed`: the highest sequence that may never have come.
+    `passed`: the highest sequence that may never have come. `silent_until`: nothing up to there was delivered.
     """
 
-    __slots__ = ("heard", "key", "last", "opened", "passed")
+    __slots__ = ("heard", "key", "last", "opened", "passed", "silent_until")
 
     def __init__(self, key: StreamKey, last: int, opened: int, heard: Time, passed: int) -> None:
         self.key = key
@@ -30,6 +30,7 @@ class Former:
         self.opened = opened
         self.heard = heard
         self.passed = passed
+        self.silent_until = 0
 
     def mark(self, yours: int, now: Time) -> StreamMark:
         """Nothing of it is kept, and nothing awaited."""
@@ -49,19 +50,21 @@ class Past:
     def get(self, key: StreamKey) -> Former | None:
         return self._streams.get(key)
 
-    def note(self, key: StreamKey, last: int, opened: int, heard: Time, passed: int) -> None:
+    def note(self, key: StreamKey, last: int, opened: int, heard: Time, passed: int) -> Former:
         self.forget(key)
         former = Former(key, last, opened, heard, passed)
         self._streams[key] = former
         self._topics.setdefault(read_key(key)[0], {})[key] = former
         if len(self._streams) > FORMER_AT_MOST:
             self.forget(next(iter(self._streams)))
+        return former
 
     def note_stream(self, stream: Stream) -> None:
         """Where nothing was ever delivered there is nothing to remember."""
         if stream.is_determined and stream.last:
             last = max(stream.last, stream.silent_until)
-            self.note(stream.key, last, stream.opened, stream.heard, stream.passed)
+            former = self.note(stream.key, last, stream.opened, stream.heard, stream.passed)
+            former.silent_until = stream.silent_until
 
     def forget(self, key: StreamKey) -> None:
         """It goes on, or is not known any more."""

@@ -315,6 +315,7 @@ class Stream:
         self.known.clear()
         self.told.clear()
         self.questioned.clear()
+        self.shunned.clear()
         self.backlog.clear()
         self.backfill = 0
         self.holes = []
@@ -326,6 +327,7 @@ class Stream:
         self.known.pop(peer, None)
         self.told.pop(peer, None)
         self.questioned.pop(peer, None)
+        self.shunned.pop(peer, None)
 
 
 def make_delivery(stream: Stream, publication: Publication) -> Deliver:

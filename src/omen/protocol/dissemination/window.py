@@ -367,6 +367,7 @@ class Windows:
             former = self.past.get(key)
             if former is not None and last == former.last:
                 stream.passed = former.passed
+                stream.silent_until = max(stream.silent_until, former.silent_until)
         self.past.forget(key)
         if len(carried.streams) >= self.settings.streams:
             self.evictions += 1

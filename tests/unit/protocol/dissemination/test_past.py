@@ -177,3 +177,28 @@ def test_a_node_just_linked_is_owed_what_was_published_since_then() -> None:
     got = nodes.sequences(5, 1)
     assert [abs(sequence) for sequence in got] == list(range(abs(got[0]), 202))
     assert -2 in got and 201 in got
+
+
+def test_a_newcomer_does_not_miss_after_a_long_silence_either_what_was_before_its_time() -> None:
+    """It has fetched the window, and was given nothing of it."""
+    nodes = Neighbourhood([(1, 2), (2, 3)])
+    for _ in range(5):
+        nodes.publish(1)
+    nodes.run(2000)
+    nodes.unlink(2, 3)
+    for _ in range(5):
+        nodes.publish(1)
+    nodes.run(4000)
+    nodes.add(4, refresh=False)
+    nodes.parts[4].note_joining(nodes.now)
+    nodes.link(3, 4)
+    nodes.run(1000)
+    assert len(nodes.parts[4].kept(TOPIC)) == 5
+    nodes.run(100_000)
+    nodes.link(2, 4)
+    nodes.run(10_000)
+    assert nodes.sequences(3, 1) == [1, 2, 3, 4, 5, -6, -7, -8, -9, -10]
+    assert nodes.sequences(4, 1) == []
+    nodes.publish(1)
+    nodes.run(1000)
+    assert nodes.sequences(4, 1) == [11]

@@ -267,3 +267,24 @@ def test_a_neighbour_that_is_asked_in_vain_for_streams_that_are_none_is_asked_fo
                     part.on_control(2, Announce((), False, output.message.number), now)
                     outputs += out.take()
     assert in_vain > 5 and asked_at is not None and asked_at - SECOND <= 1100 * MILLISECOND, "as without them"
+
+
+def test_a_neighbour_that_had_nothing_is_asked_again_over_a_new_link_without_delay() -> None:
+    """And a stream that lasts keeps nothing of neighbours that have gone."""
+    nodes = Neighbourhood([(1, 2)], pull_retry=2 * SECOND)
+    nodes.publish(1)
+    nodes.run(1000)
+    nodes.drops = lambda sender, to, message: type(message) is Publication
+    for _ in range(9):
+        nodes.publish(1)
+    nodes.run(250)
+    nodes.behind(1, 2)  # so it answers with nothing
+    nodes.run(260)
+    nodes.drops = lambda sender, to, message: False
+    (stream,) = nodes.parts[2].topics[TOPIC].streams.values()
+    assert stream.shunned.keys() == {1}
+    nodes.unlink(1, 2)
+    assert not stream.shunned
+    nodes.link(1, 2)
+    nodes.run(50)
+    assert nodes.sequences(2, 1) == TEN
