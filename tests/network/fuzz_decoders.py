@@ -13,14 +13,13 @@ from pathlib import Path
 import h11
 import msgspec
 
-from omen.net.inbox import message_of
+from omen.net.inbox import Message
 from omen.net.mqtt import records, stored
 from omen.net.mqtt.codec import Decoder, Malformed
 from omen.net.observe.serving import LARGEST_REQUEST, read_request
 from omen.net.security.hello import UNREADABLE
 from omen.net.state import last_incarnation, path_of, read_states
 from omen.net.watching.messages import Entry, NodeDigest, Told, Watch, decode, encode, read_entry, write_entry
-from omen.protocol.events import Deliver
 from omen.protocol.messages.publications import Fields, write_fields
 from omen.protocol.messages.records import Record
 
@@ -29,7 +28,7 @@ PLACE = 7
 
 def try_fields(data: bytes) -> str:
     """The fields of a publication, as an application and the front door look at them."""
-    message = message_of(Deliver(1, 2, 3, 4, b"tea", data[: 1 << 16]), "tea", "ann", False)
+    message = Message("tea", b"tea", "ann", 3, 4, data[: 1 << 16], 2)
     found = message.headers, message.reply_to
     records.message_from(message, "")
     return "some" if any(found) else "none"

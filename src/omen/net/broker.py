@@ -16,7 +16,7 @@ from omen.net.engine import load_engine, load_soon
 from omen.net.errors import NameTaken, NotHeld, NotJoined, Stopped
 from omen.net.flow import Stalled, block_of, fields_of, stalled_streams, wait_for_room, wait_until_held
 from omen.net.former_names import FormerNames
-from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message, message_of
+from omen.net.inbox import INBOX, WINDOW, Gap, Inbox, Message
 from omen.net.joining import POLL_S
 from omen.net.member import ClusterMember, Origin
 from omen.net.names import join_address, topic_key
@@ -37,6 +37,7 @@ from omen.protocol.messages.publications import Fields
 __all__ = ["Broker", "NameTaken", "NotHeld", "NotJoined", "Origin", "Stalled", "Stopped"]
 
 WAIT_BOUNDS_S = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+BYTES = (bytes, bytearray, memoryview)
 UNFLUSHED, UNFLUSHED_BYTES = 64, 1 << 16  # publications, or parts of so many bytes, after which the loop gets a turn
 
 
@@ -148,35 +149,34 @@ class Broker(ClusterMember, FormerNames):
 
     def _deliver(self, output: events.Deliver) -> None:
         """A publication for the application."""
-        topic = output.topic
-        if topic in self.subscribed_keys:
-            publisher, sequence = output.publisher, output.sequence
-            name = self._label(publisher)
-            message = self._message_of(output, name)
+        if output.topic in self.subscribed_keys:
+            message = self._message_of(output)
             if message.topic == self._requests.topic:
                 self._requests.take(message)
-                return
-            if self.inbox.put(message):
+            elif self.inbox.put(message):
                 self.delivered += 1
-                if output.fields and publisher != self.node:
+                if output.fields and output.publisher != self.node:
                     self.latency.observe(output.fields)
             elif self.inbox.gaps[INBOX] > self._overflows:
                 self._overflows = self.inbox.gaps[INBOX]
-                self.log.warning(
-                    "inbox_overflow", topic=message.topic, publisher=name, sequence=sequence, messages=len(self.inbox)
-                )
+                told = {"sequence": message.sequence, "messages": len(self.inbox)}
+                self.log.warning("inbox_overflow", topic=message.topic, publisher=message.publisher, **told)
 
-    def _message_of(self, output: events.Deliver, name: str) -> Message:
-        return message_of(output, self.names[output.topic], name, self._is_verified(output))
+    def _message_of(self, output: events.Deliver) -> Message:
+        """As the application sees it. For each delivery: signatures are looked at only where there are any."""
+        admission, publisher = self._admission, output.publisher
+        verified = admission is not None and admission.signatures is not None and self._is_verified(output)
+        topic, name = self.names[output.topic], self._label(publisher)
+        return Message(
+            topic, output.payload, name, output.incarnation, output.sequence, output.fields, publisher, verified
+        )
 
     def kept(self, topic: str) -> list[Message]:
         """What this node keeps of a topic it carries, whether the application has had it or not."""
         driver = self.driver
         if driver is None or driver.core is None:
             return []
-        return [
-            self._message_of(output, self._label(output.publisher)) for output in driver.core.kept(self._key(topic))
-        ]
+        return list(map(self._message_of, driver.core.kept(self._key(topic))))
 
     def _on_name_taken(self, error: NameTaken) -> None:
         self.inbox.put_error(error)
@@ -300,7 +300,7 @@ class Broker(ClusterMember, FormerNames):
         large, or not bytes. Denied: the access rules forbid it. Stopped: the node drains or leaves, or has begun to.
         """
         driver = self._accepting()
-        if not isinstance(payload, bytes | bytearray | memoryview):
+        if not isinstance(payload, BYTES):
             raise InvalidInput(f"a payload must be bytes, not {type(payload).__name__}")
         self.admission.access.check_publish(topic)
         block = fields_of(headers) if fields is None else block_of(fields)

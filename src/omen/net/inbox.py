@@ -11,7 +11,6 @@ import msgspec
 from omen.errors import OmenError
 from omen.net.errors import SecondConsumer
 from omen.net.settings import Limits
-from omen.protocol.events import Deliver
 from omen.protocol.messages.publications import read_fields
 
 WINDOW, INBOX = "window", "inbox"
@@ -56,20 +55,6 @@ class Message(msgspec.Struct, frozen=True, gc=False):
             return read_fields(self.fields).headers
         except msgspec.MsgspecError:
             return {}
-
-
-def message_of(output: Deliver, topic: str, publisher: str, verified: bool) -> Message:
-    """A delivery of the core as its application sees it."""
-    return Message(
-        topic,
-        output.payload,
-        publisher,
-        output.incarnation,
-        output.sequence,
-        output.fields,
-        output.publisher,
-        verified,
-    )
 
 
 class Gap(msgspec.Struct):

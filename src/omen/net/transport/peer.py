@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -13,6 +14,12 @@ from omen.protocol.events import NodeId
 
 FrameParts = tuple[bytes, bytes]
 """The length of a frame, and its body: the same objects for all peers it goes to."""
+
+
+@lru_cache(maxsize=4096)
+def place_label(node: NodeId) -> str:
+    """A node whose name is not known here. Kept, for it is asked for with each of its publications."""
+    return f"{node:016x}"
 
 
 class PeerListener(Protocol):

@@ -16,7 +16,7 @@ from omen.net.security.rate_limits import REMEMBERED
 from omen.net.transport.call_back import CallBacks
 from omen.net.transport.connection import Connection
 from omen.net.transport.dialler import Dialler
-from omen.net.transport.peer import FrameParts, Peer, PeerListener
+from omen.net.transport.peer import FrameParts, Peer, PeerListener, place_label
 from omen.net.transport.send_queues import SendQueues
 from omen.protocol.events import NodeId
 
@@ -158,7 +158,7 @@ class Peers:
 
     def label_of(self, node: NodeId) -> str:
         """A node as logs and pages show it: by its name where it was ever a peer here, else by its place."""
-        return self._names.get(node) or f"{node:016x}"
+        return self._names.get(node) or place_label(node)
 
     def is_unreachable(self, node: NodeId) -> bool:
         """Whether the last wanted connection to a node could not be made again."""
