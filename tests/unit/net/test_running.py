@@ -19,12 +19,16 @@ from omen.net.running import prepare_node, run_node
 from omen.net.settings import NodeConfig
 
 
-def test_a_deprecated_setting_stands_in_the_log_of_the_node(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def log_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handlers that a node gives its logger are taken from it again."""
     logger = logging.getLogger(LOGGER)
     monkeypatch.setattr(logger, "handlers", list(logger.handlers))
     monkeypatch.setattr(logger, "propagate", logger.propagate)
+
+
+@pytest.mark.usefixtures("log_as_before")
+def test_a_deprecated_setting_stands_in_the_log_of_the_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "node.toml"
     path.write_text("name = 'n1'\n[protocol]\nmend_rho = 7.5\n")
     assert prepare_node(SettingsFile(str(path))).protocol.repair_rho == 7.5
@@ -71,13 +75,11 @@ BAD = {
 }
 
 
+@pytest.mark.usefixtures("log_as_before")
 @pytest.mark.parametrize(("settings", "words"), BAD.items(), ids=[words.split(":")[0] for words in BAD.values()])
 def test_settings_that_cannot_be_end_a_node_with_one_line(
     settings: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    logger = logging.getLogger(LOGGER)
-    monkeypatch.setattr(logger, "handlers", list(logger.handlers))
-    monkeypatch.setattr(logger, "propagate", logger.propagate)
     monkeypatch.chdir(tmp_path)
     Path("node.toml").write_text(f"{settings}\n")
     Path("garbage").write_text("no key, no certificate")
@@ -87,17 +89,15 @@ def test_settings_that_cannot_be_end_a_node_with_one_line(
     assert line.startswith("omen: ") and words in line
 
 
+@pytest.mark.usefixtures("log_as_before")
 def test_a_file_of_seeds_that_is_not_there_is_told_at_once_and_ends_a_node_in_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    logger = logging.getLogger(LOGGER)
-    monkeypatch.setattr(logger, "handlers", list(logger.handlers))
-    monkeypatch.setattr(logger, "propagate", logger.propagate)
     monkeypatch.chdir(tmp_path)
     Path("node.toml").write_text('join_file = "nope"\nlimits.join_timeout_s = 0.1\n')
     assert main(["node", "--config", "node.toml"]) == 2
-    told, ended = capsys.readouterr().err.splitlines()
-    assert "seeds_not_read" in told and "nope" in told
+    *told, ended = capsys.readouterr().err.splitlines()
+    assert told and all("seeds_not_read" in line and "nope" in line for line in told), "at each attempt, nothing else"
     assert ended.startswith("omen: no member to join through within 0.1 s: join_file nope:")
 
 

@@ -222,3 +222,13 @@ class Neighbourhood:
         """The links on which both ends send at once."""
         eager = {node: part.topics[topic].eager for node, part in self.parts.items() if topic in part.topics}
         return {(one, other) for one in eager for other in eager[one] if one < other and one in eager[other]}
+
+
+def kept(nodes: Neighbourhood, node: int, topic: int = TOPIC) -> int:
+    return len(nodes.parts[node].topics[topic].times)
+
+
+def publish_many(nodes: Neighbourhood, node: int, count: int, payload: bytes = b"x") -> None:
+    for _ in range(count):
+        nodes.publish(node, payload)
+        nodes.run(2)
