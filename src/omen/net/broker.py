@@ -155,8 +155,8 @@ class Broker(ClusterMember, FormerNames):
                 self._requests.take(message)
             elif self.inbox.put(message):
                 self.delivered += 1
-                if output.fields and output.publisher != self.node:
-                    self.latency.observe(output.fields)
+                if message.fields and message.node != self.node:
+                    self.latency.observe(message.fields)
             elif self.inbox.gaps[INBOX] > self._overflows:
                 self._overflows = self.inbox.gaps[INBOX]
                 told = {"sequence": message.sequence, "messages": len(self.inbox)}
@@ -164,11 +164,16 @@ class Broker(ClusterMember, FormerNames):
 
     def _message_of(self, output: events.Deliver) -> Message:
         """As the application sees it. For each delivery: signatures are looked at only where there are any."""
-        admission, publisher = self._admission, output.publisher
-        verified = admission is not None and admission.signatures is not None and self._is_verified(output)
-        topic, name = self.names[output.topic], self._label(publisher)
+        admission, driver, node = self._admission, self.driver, output.publisher
         return Message(
-            topic, output.payload, name, output.incarnation, output.sequence, output.fields, publisher, verified
+            self.names[output.topic],
+            output.payload,
+            self.name if node == self.node or driver is None else driver.peers.label_of(node),
+            output.incarnation,
+            output.sequence,
+            output.fields,
+            node,
+            admission is not None and admission.signatures is not None and self._is_verified(output),
         )
 
     def kept(self, topic: str) -> list[Message]:
@@ -303,22 +308,26 @@ class Broker(ClusterMember, FormerNames):
         if not isinstance(payload, BYTES):
             raise InvalidInput(f"a payload must be bytes, not {type(payload).__name__}")
         self.admission.access.check_publish(topic)
-        block = fields_of(headers) if fields is None else block_of(fields)
+        block = (fields_of(headers) if headers else b"") if fields is None else block_of(fields)
         content, limit = bytes(payload), self.config.limits.payload_bytes
         if len(content) > limit:
             raise InvalidInput(f"a publication of {len(content)} bytes on {topic!r}: at most {limit} are taken")
         key = self._key(topic)
-        begun = time.monotonic()
-        if driver.peers.queues.congested():
-            await driver.peers.queues.wait_for_congested()
-        if driver.core is not None and driver.core.room(key, driver.now()) < len(content):
+        queues, core = driver.peers.queues, driver.core
+        if queues.congested() or (core is not None and core.room(key, driver.now()) < len(content)):
+            begun = time.monotonic()
+            await queues.wait_for_congested()
             await wait_for_room(driver, key, len(content), self.config.limits.publish_patience_s)
-        self.publish_waits.observe(time.monotonic() - begun)
+            self.publish_waits.observe(time.monotonic() - begun)
+            driver = self._accepting()
+        else:
+            self.publish_waits.observe(0.0)
         self._since_yield += 1 + len(content) // UNFLUSHED_BYTES
         if self._since_yield >= UNFLUSHED:
             self._since_yield = 0
             await asyncio.sleep(0)
-        sequence = self._accepting().publish(key, content, self.latency.stamp(block))
+            driver = self._accepting()
+        sequence = driver.publish(key, content, self.latency.stamp(block))
         self.published += 1
         return sequence
 

@@ -94,11 +94,11 @@ class Inbox:
 
     def put(self, message: Message) -> bool:
         """Whether it was taken. A gap of its stream that is still in the queue ends before it."""
-        items = self._items
-        if len(items) >= self._most or self._bytes >= self._most_bytes:
+        items, size = self._items, self._bytes
+        if len(items) >= self._most or size >= self._most_bytes:
             self._miss(message)
             return False
-        self._bytes += len(message.payload) + len(message.fields)
+        self._bytes = size + len(message.payload) + len(message.fields)
         items.append(message)
         if self._overflow:
             self._overflow.pop((message.topic, message.node, message.incarnation), None)
@@ -162,11 +162,12 @@ class Inbox:
         if not self._items:
             return None
         item = self._items.popleft()
-        if isinstance(item, OmenError):
-            raise item
         if isinstance(item, Message):
             self._bytes -= len(item.payload) + len(item.fields)
-        elif self._overflow:
+            return item
+        if isinstance(item, OmenError):
+            raise item
+        if self._overflow:
             self._close(item)
         return item
 
@@ -196,7 +197,8 @@ class Messages(AsyncIterator[Message | Gap]):
         return self
 
     async def __anext__(self) -> Message | Gap:
-        while (item := self._inbox.pop()) is None:
+        pop = self._inbox.pop
+        while (item := pop()) is None:
             if not await self._inbox.wait():
                 raise StopAsyncIteration
         return item

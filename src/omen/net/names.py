@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import time
+from functools import lru_cache
 from hashlib import blake2b
 
 from omen.errors import InvalidInput
@@ -12,12 +13,14 @@ from omen.protocol.messages.base import INCARNATION_AT_MOST
 
 TOPIC_BYTES = 255
 NAME_BYTES = 255
+KEYS_REMEMBERED = 4096  # topics whose number is looked up and not computed: `publish` needs it each time
 EPOCH_S = 1_767_225_600  # 2026-01-01: incarnations count tenths of a second from here, which fits 32 bits until 2039
 TENTHS = 10
 
 _last_incarnation = 0
 
 
+@lru_cache(KEYS_REMEMBERED)
 def topic_key(name: str) -> Topic:
     """The number of a topic, the same everywhere: 63 bits of a hash of its name."""
     data = name.encode()

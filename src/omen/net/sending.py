@@ -62,16 +62,29 @@ class Sender:
 
     def multicast(self, to: tuple[NodeId, ...], message: Message) -> None:
         """To several peers that there are connections to."""
-        if self._access.rules and type(message) is Publication:
-            to = tuple(node for node in to if self._access.gives(self._peers.name_of(node), message))
-        if type(message) is Publication and message.frame[0] >= FIELDS:
-            self._send_fields(to, message)
+        if type(message) is Publication:
+            self._multicast_publication(to, message)
             return
         parts, size, urgent = frame(message)
         self._count(message, size, len(to))
+        for node in to:
+            self._peers.send(node, "", parts, size, urgent)
+
+    def _multicast_publication(self, to: tuple[NodeId, ...], publication: Publication) -> None:
+        """Written for speed: of what nodes send, nearly all is this."""
+        if self._access.rules:
+            to = tuple(node for node in to if self._access.gives(self._peers.name_of(node), publication))
+        body = publication.frame
+        if body[0] >= FIELDS:
+            self._send_fields(to, publication)
+            return
+        length = len(body)
+        parts = (length.to_bytes(4, "big"), body)
         send = self._peers.send
         for node in to:
-            send(node, "", parts, size, urgent)
+            send(node, "", parts, length + 4, False)
+        self.messages["Publication"] += len(to)
+        self.bytes["Publication"] += (length + 4) * len(to)
 
     def _send_fields(self, to: tuple[NodeId, ...], publication: Publication) -> None:
         """A peer of an older revision does not know fields: it gets the payload alone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from omen.net.security.rate_limits import Rates
 
 PREFIX = 4
+read_length = struct.Struct(">I").unpack_from
 READ_BYTES = 1 << 16  # at a time: what asyncio would take, four times that, is mapped and unmapped for each read
 OTHER = 0  # the first byte of a frame with one of the overlay's own messages
 MESSAGES_PER_TURN = 50
@@ -139,7 +141,7 @@ class Connection(asyncio.Protocol):
             return
         if self._buffer:
             self._buffer += data
-            length = int.from_bytes(self._buffer[:PREFIX], "big")
+            length = int.from_bytes(self._buffer[:PREFIX], "big")  # of what may be shorter than that
             if len(self._buffer) < PREFIX + min(length, self._owner.limits.frame_bytes):
                 return
             data = bytes(self._buffer)
@@ -180,21 +182,23 @@ class Connection(asyncio.Protocol):
         frames: list[bytes] = []
         position, size, largest = 0, len(data), self._owner.limits.frame_bytes
         messages = 0
-        while size - position >= PREFIX and messages < MESSAGES_PER_TURN:
+        while position + PREFIX <= size and messages < MESSAGES_PER_TURN:
             start = position + PREFIX
-            length = int.from_bytes(data[position:start], "big")
+            (length,) = read_length(data, position)
             if length > largest:
                 excess = Refused(f"a frame of {length} bytes: at most {largest} are taken", Reason.FRAME)
                 self.refuse(read_refusal(data[position:]) or excess)
                 return
-            if start + length > size:
+            end = start + length
+            if end > size:
                 break
             if length:
-                frames.append(data[start : start + length])
-                messages += data[start] == OTHER
+                frames.append(data[start:end])
+                if data[start] == OTHER:
+                    messages += 1
             else:
                 self.peer_is_done = True
-            position = start + length
+            position = end
         if position == size:
             self.frame_begun_at = None
         else:

@@ -11,9 +11,10 @@ from itertools import groupby, islice
 from operator import itemgetter
 
 from omen.protocol.context import Outbox
+from omen.protocol.dissemination.pace import Pace
 from omen.protocol.dissemination.retransmission import Retransmission
 from omen.protocol.dissemination.stream import AGES, FAR, NEVER, Position, Stream
-from omen.protocol.dissemination.window import ROUND, Pace, TopicWindow, Windows
+from omen.protocol.dissemination.window import ROUND, TopicWindow, Windows
 from omen.protocol.events import SECOND, Held, NodeId, Time, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Announce, StreamKey, StreamMark, stream_key
@@ -90,6 +91,7 @@ class AntiEntropy:
 
         A stream that goes on comes over the tree by itself; only its publisher waits to hear how far it came.
         """
+        self._pace.end_round(now)
         news: News = {}
         retell, longest = self._settings.retell_period, SELDOM * self._settings.announce_period
         unsettled: list[Stream] = []
@@ -133,7 +135,7 @@ class AntiEntropy:
 
     def _tell_lazy(self, stream: Stream, news: News, now: Time) -> None:
         """Those off the tree may hear of a stream that goes on by this alone, if their branch is silent."""
-        if not stream.is_settled or now - stream.lazy_told_at < self._pace.delay:
+        if not stream.is_settled or now - stream.lazy_told_at < self._pace.by_round_trip:
             return
         stream.lazy_told_at = now
         carried, last = stream.carried, stream.last

@@ -34,6 +34,14 @@ class Backpressure:
         self._heard: dict[tuple[Topic, NodeId], tuple[int, Time]] = {}
         self._told: dict[tuple[Topic, NodeId], tuple[int, Time]] = {}
 
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing holds back a publication of any size on any topic; for each one that is published."""
+        if self._rooms or self._heard:
+            return False
+        settings = self._settings
+        return self._windows.unheld_bytes <= settings.total_window_bytes // 4 - settings.largest_payload
+
     def room(self, carried: TopicWindow, now: Time, besides: NodeId | None = None) -> int:
         """The smallest value of this topic, one neighbour's own left out."""
         least = PLENTY

@@ -20,6 +20,7 @@ from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.anti_entropy import AntiEntropy
 from omen.protocol.dissemination.backpressure import Backpressure
+from omen.protocol.dissemination.pace import Pace
 from omen.protocol.dissemination.retransmission import Retransmission, RetransmissionTimer
 from omen.protocol.dissemination.stream import NEVER, Stream, make_delivery
 from omen.protocol.dissemination.tree import Plumtree
@@ -28,7 +29,6 @@ from omen.protocol.dissemination.window import (
     ROUND,
     AnnounceTimer,
     Numbering,
-    Pace,
     SweepTimer,
     TopicWindow,
     Windows,
@@ -391,6 +391,8 @@ class Dissemination:
             self.duplicates += 1
             if sequence > stream.requested_to:
                 self._tree.on_duplicate(stream, sender, now)
+            else:
+                self._pace.needless += 1
 
     def _meet(self, publication: Publication, now: Time) -> Stream | None:
         """The first of a run begins a stream; where another does is still to be found out."""
@@ -483,7 +485,7 @@ class Dissemination:
     def room(self, topic: Topic, now: Time) -> int:
         """How many bytes may be published on a topic now without anybody falling behind."""
         carried = self._windows.topics.get(topic)
-        if carried is None:
+        if carried is None or self._backpressure.is_none:
             return PLENTY
         own = self._streams.get(stream_key(topic, self._me.id, self._me.incarnation))
         return self._backpressure.room_to_publish(carried, own, now)

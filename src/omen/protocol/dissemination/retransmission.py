@@ -14,8 +14,9 @@ from itertools import islice
 
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.context import Outbox
+from omen.protocol.dissemination.pace import Pace
 from omen.protocol.dissemination.stream import FAR, NEVER, Hole, Stream
-from omen.protocol.dissemination.window import Pace, Windows
+from omen.protocol.dissemination.window import Windows
 from omen.protocol.events import MILLISECOND, SECOND, NodeId, Time, Timer, Topic
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (

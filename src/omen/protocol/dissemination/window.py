@@ -12,7 +12,7 @@ from omen.protocol.config import Dissemination
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.past import Past
 from omen.protocol.dissemination.stream import FAR, NEVER, Stream, make_delivery
-from omen.protocol.events import MILLISECOND, SECOND, Gap, NodeId, Time, Timer, Topic, WindowCut
+from omen.protocol.events import SECOND, Gap, NodeId, Time, Timer, Topic, WindowCut
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Publication, StreamKey
 
@@ -22,8 +22,6 @@ EVICTED_AT_MOST = 4
 """Of so many times the streams that a topic has room for, a node knows at least how far they are."""
 CHUNK = 4 << 10
 """A window asks for so many bytes more than it needs, and a 64th of what it has, so that it need not ask each time."""
-ROUND_TRIPS = 4
-SHORTEST_DELAY = 50 * MILLISECOND
 TOPICS_AT_MOST = 1 << 16
 """Topics on which a node goes on counting, those used last; on others it begins behind all numbers it has forgotten: a
 number used twice would be taken for a duplicate."""
@@ -40,23 +38,6 @@ class SweepTimer(Timer, frozen=True):
 
 
 ROUND, SWEEP = AnnounceTimer(), SweepTimer()
-
-
-class Pace:
-    """How long to wait for what comes by itself: `delay` follows the round trips of neighbours, within bounds.
-
-    A node that is busy answers late too, so its neighbours do not ask too early for what it is about to send.
-    """
-
-    __slots__ = ("_longest", "delay")
-
-    def __init__(self, settings: Dissemination) -> None:
-        self.delay = self._longest = settings.graft_delay
-
-    def note(self, round_trip: Time) -> None:
-        """What the answer of a neighbour takes at most, as a rule."""
-        if round_trip:
-            self.delay = min(max(ROUND_TRIPS * round_trip, SHORTEST_DELAY), self._longest)
 
 
 THERE = 2 * SECOND

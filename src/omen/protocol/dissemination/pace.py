@@ -1,0 +1,46 @@
+"""How long a node waits for what comes by itself before it requests it."""
+
+from __future__ import annotations
+
+from omen.protocol.config import Dissemination
+from omen.protocol.events import MILLISECOND, SECOND, Time
+
+ROUND_TRIPS = 4
+SHORTEST_DELAY = 50 * MILLISECOND
+NEEDLESS = 16
+"""So many requested publications that came by themselves too, in one round of announcements, were requested early."""
+LONGEST_FACTOR = 8
+"""Of `graft_delay`: no longer than this is waited, however much comes twice."""
+
+
+class Pace:
+    """`by_round_trip`: follows the round trips of neighbours, within bounds; a node that is busy answers late too, so
+    its neighbours do not request too early what it is about to send. `delay`: the same, and longer while what was
+    requested comes by itself as well, as TCP's RACK does by duplicate acknowledgements: links that are full would be
+    filled up with copies. `needless`: copies of this round.
+    """
+
+    __slots__ = ("_longest", "_raised", "_raised_at", "by_round_trip", "delay", "needless")
+
+    def __init__(self, settings: Dissemination) -> None:
+        self.delay = self.by_round_trip = self._longest = settings.graft_delay
+        self.needless = 0
+        self._raised: Time = 0
+        self._raised_at: Time = 0
+
+    def note(self, round_trip: Time) -> None:
+        """What the answer of a neighbour takes at most, as a rule."""
+        if round_trip:
+            self.by_round_trip = min(max(ROUND_TRIPS * round_trip, SHORTEST_DELAY), self._longest)
+            self.delay = max(self.by_round_trip, self._raised)
+
+    def end_round(self, now: Time) -> None:
+        """Twice as long after a round with many needless copies; half as long again for each second without."""
+        if self.needless >= NEEDLESS:
+            self._raised = min(2 * self.delay, LONGEST_FACTOR * self._longest)
+            self._raised_at = now
+        elif self._raised and (calm := (now - self._raised_at) // SECOND):
+            self._raised >>= min(calm, LONGEST_FACTOR)
+            self._raised_at = now
+        self.needless = 0
+        self.delay = max(self.by_round_trip, self._raised)
