@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import assert_never
@@ -165,16 +164,10 @@ class Broker(ClusterMember, FormerNames):
     def _message_of(self, output: events.Deliver) -> Message:
         """As the application sees it. For each delivery: signatures are looked at only where there are any."""
         admission, driver, node = self._admission, self.driver, output.publisher
-        return Message(
-            self.names[output.topic],
-            output.payload,
-            self.name if node == self.node or driver is None else driver.peers.label_of(node),
-            output.incarnation,
-            output.sequence,
-            output.fields,
-            node,
-            admission is not None and admission.signatures is not None and self._is_verified(output),
-        )
+        topic = self.names[output.topic]
+        name = self.name if node == self.node or driver is None else driver.peers.label_of(node)
+        verified = admission is not None and admission.signatures is not None and self._is_verified(output)
+        return Message(topic, output.payload, name, output.incarnation, output.sequence, output.fields, node, verified)
 
     def kept(self, topic: str) -> list[Message]:
         """What this node keeps of a topic it carries, whether the application has had it or not."""
@@ -315,10 +308,8 @@ class Broker(ClusterMember, FormerNames):
         key = self._key(topic)
         queues, core = driver.peers.queues, driver.core
         if queues.congested() or (core is not None and core.room(key, driver.now()) < len(content)):
-            begun = time.monotonic()
-            await queues.wait_for_congested()
-            await wait_for_room(driver, key, len(content), self.config.limits.publish_patience_s)
-            self.publish_waits.observe(time.monotonic() - begun)
+            waited = await wait_for_room(driver, key, len(content), self.config.limits.publish_patience_s)
+            self.publish_waits.observe(waited)
             driver = self._accepting()
         else:
             self.publish_waits.observe(0.0)

@@ -70,12 +70,17 @@ def block_of(fields: Fields) -> bytes:
     return block
 
 
-async def wait_for_room(driver: Driver, key: int, size: int, patience_s: float) -> None:
-    """Backpressure: until everybody on the topic can take so many bytes more, but no longer than this."""
+async def wait_for_room(driver: Driver, key: int, size: int, patience_s: float) -> float:
+    """Backpressure: until no link is full, and everybody on the topic can take so many bytes more, but for each of the
+    two no longer than this; how long it was.
+    """
     loop = asyncio.get_running_loop()
+    begun = loop.time()
+    await driver.peers.queues.wait_for_congested()
     deadline = loop.time() + patience_s
     while driver.core is not None and driver.core.room(key, driver.now()) < size and loop.time() < deadline:
         await asyncio.sleep(POLL_S)
+    return loop.time() - begun
 
 
 async def wait_until_held(driver: Driver, timeout_s: float) -> int:
