@@ -9,8 +9,8 @@ ROUND_TRIPS = 4
 SHORTEST_DELAY = 50 * MILLISECOND
 NEEDLESS = 16
 """So many requested publications that came by themselves too, in one round of announcements, were requested early."""
-LONGEST_FACTOR = 8
-"""Of `graft_delay`: no longer than this is waited, however much comes twice."""
+LONGEST_DELAY = SECOND
+"""No longer is waited, `graft_delay` apart, whatever comes twice: copies may be sent on purpose, and holes end."""
 
 
 class Pace:
@@ -37,10 +37,10 @@ class Pace:
     def end_round(self, now: Time) -> None:
         """Twice as long after a round with many needless copies; half as long again for each second without."""
         if self.needless >= NEEDLESS:
-            self._raised = min(2 * self.delay, LONGEST_FACTOR * self._longest)
+            self._raised = min(2 * self.delay, max(LONGEST_DELAY, self._longest))
             self._raised_at = now
         elif self._raised and (calm := (now - self._raised_at) // SECOND):
-            self._raised >>= min(calm, LONGEST_FACTOR)
+            self._raised >>= calm
             self._raised_at = now
         self.needless = 0
         self.delay = max(self.by_round_trip, self._raised)

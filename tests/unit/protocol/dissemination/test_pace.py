@@ -6,9 +6,10 @@ import random
 
 import pytest
 
+from omen.net.settings import LIVE
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.dissemination import pace as module
-from omen.protocol.dissemination.pace import LONGEST_FACTOR, NEEDLESS, SHORTEST_DELAY, Pace
+from omen.protocol.dissemination.pace import LONGEST_DELAY, NEEDLESS, SHORTEST_DELAY, Pace
 from omen.protocol.events import MILLISECOND, SECOND
 from omen.protocol.messages.publications import RetransmissionRequest
 from unit.protocol.dissemination.neighbourhood import Neighbourhood
@@ -41,15 +42,23 @@ def test_a_few_needless_copies_change_nothing() -> None:
 
 def test_many_double_it_up_to_a_bound_and_calm_seconds_halve_it() -> None:
     pace = Pace(Settings())
-    raised = [end_round(pace, number * ROUND, NEEDLESS) // LONGEST for number in range(1, 7)]
-    assert raised == [2, 4, 8, 8, 8, 8]
-    assert raised[-1] == LONGEST_FACTOR
+    raised = [end_round(pace, number * ROUND, NEEDLESS) for number in range(1, 7)]
+    assert raised == [2 * LONGEST, 4 * LONGEST, 8 * LONGEST, *[LONGEST_DELAY] * 3]
     last = 6 * ROUND
-    assert end_round(pace, last + SECOND - 1, 0) == 8 * LONGEST
-    assert end_round(pace, last + SECOND, 0) == 4 * LONGEST
-    assert end_round(pace, last + 2 * SECOND, 0) == 2 * LONGEST
-    assert end_round(pace, last + 3 * SECOND, 0) == LONGEST
+    assert end_round(pace, last + SECOND - 1, 0) == LONGEST_DELAY
+    assert end_round(pace, last + SECOND, 0) == LONGEST_DELAY // 2
+    assert end_round(pace, last + 2 * SECOND, 0) == LONGEST_DELAY // 4
+    assert end_round(pace, last + 3 * SECOND, 0) == LONGEST_DELAY // 8
+    assert end_round(pace, last + 4 * SECOND, 0) == LONGEST
     assert end_round(pace, last + 9 * SECOND, 0) == LONGEST
+
+
+def test_as_live_nodes_have_it_copies_never_make_it_longer_than_their_settings() -> None:
+    pace = Pace(LIVE.dissemination)
+    pace.note(MILLISECOND)
+    assert pace.delay == SHORTEST_DELAY
+    raised = [end_round(pace, number * ROUND, 1000) for number in range(1, 50)]
+    assert max(raised) == LONGEST_DELAY
 
 
 def test_after_a_silence_it_is_as_it_was() -> None:
