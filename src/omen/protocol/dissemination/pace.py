@@ -9,8 +9,12 @@ ROUND_TRIPS = 4
 SHORTEST_DELAY = 50 * MILLISECOND
 NEEDLESS = 16
 """So many requested publications that came by themselves too, in one round of announcements, were requested early."""
-LONGEST_DELAY = SECOND
-"""No longer is waited, `graft_delay` apart, whatever comes twice: copies may be sent on purpose, and holes end."""
+CALM = 4 * SECOND
+"""After so long without many, half is waited again: where links are full for minutes, halving it sooner would fill them
+up again and again."""
+TRIES = 5
+"""No longer is waited than `hole_patience` by this, unless `graft_delay` is longer: what is requested later than that
+could be told as a gap before it can come, and copies may be sent on purpose."""
 
 
 class Pace:
@@ -20,10 +24,11 @@ class Pace:
     filled up with copies. `needless`: copies of this round.
     """
 
-    __slots__ = ("_longest", "_raised", "_raised_at", "by_round_trip", "delay", "needless")
+    __slots__ = ("_highest", "_longest", "_raised", "_raised_at", "by_round_trip", "delay", "needless")
 
     def __init__(self, settings: Dissemination) -> None:
         self.delay = self.by_round_trip = self._longest = settings.graft_delay
+        self._highest = max(self._longest, settings.hole_patience // TRIES)
         self.needless = 0
         self._raised: Time = 0
         self._raised_at: Time = 0
@@ -34,13 +39,22 @@ class Pace:
             self.by_round_trip = min(max(ROUND_TRIPS * round_trip, SHORTEST_DELAY), self._longest)
             self.delay = max(self.by_round_trip, self._raised)
 
+    def wait(self, now: Time) -> Time:
+        """`delay` as it is by now: rounds end only where something changes, and what was raised ends in silence too."""
+        self._calm_down(now)
+        return self.delay
+
     def end_round(self, now: Time) -> None:
-        """Twice as long after a round with many needless copies; half as long again for each second without."""
+        """Twice as long after a round with many needless copies; half as long again for each `CALM` without."""
+        self._calm_down(now)
         if self.needless >= NEEDLESS:
-            self._raised = min(2 * self.delay, max(LONGEST_DELAY, self._longest))
+            self._raised = min(2 * self.delay, self._highest)
             self._raised_at = now
-        elif self._raised and (calm := (now - self._raised_at) // SECOND):
-            self._raised >>= calm
-            self._raised_at = now
+            self.delay = max(self.by_round_trip, self._raised)
         self.needless = 0
-        self.delay = max(self.by_round_trip, self._raised)
+
+    def _calm_down(self, now: Time) -> None:
+        if self._raised and (calm := (now - self._raised_at) // CALM):
+            self._raised >>= calm
+            self._raised_at += calm * CALM
+            self.delay = max(self.by_round_trip, self._raised)

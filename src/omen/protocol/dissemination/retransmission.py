@@ -149,13 +149,13 @@ class Retransmission:
 
     def note_known(self, stream: Stream, upto: int, now: Time, new_link: bool) -> None:
         """A neighbour knows of more. What a new link offers is requested at once; the rest may come by itself."""
-        delay = 0 if new_link else self._pace.delay
+        delay = 0 if new_link else self._pace.wait(now)
         stream.add_hole(upto, now, now + delay, by_mark=True)
         self._note(stream, new_link)
 
     def note_skipped(self, stream: Stream, upto: int, now: Time) -> None:
         """A publication came ahead of others."""
-        stream.add_hole(upto, now, now + self._pace.delay // 4, by_mark=False)
+        stream.add_hole(upto, now, now + self._pace.wait(now) // 4, by_mark=False)
         self._note(stream, False)
 
     def note_undetermined(self, stream: Stream) -> None:

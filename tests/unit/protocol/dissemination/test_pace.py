@@ -9,12 +9,13 @@ import pytest
 from omen.net.settings import LIVE
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.dissemination import pace as module
-from omen.protocol.dissemination.pace import LONGEST_DELAY, NEEDLESS, SHORTEST_DELAY, Pace
+from omen.protocol.dissemination.pace import CALM, NEEDLESS, SHORTEST_DELAY, Pace
 from omen.protocol.events import MILLISECOND, SECOND
-from omen.protocol.messages.publications import RetransmissionRequest
-from unit.protocol.dissemination.neighbourhood import Neighbourhood
+from omen.protocol.messages.publications import Publication, RetransmissionRequest, make_publication
+from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood, publish_many
 
 LONGEST = Settings().graft_delay
+HIGHEST = SECOND
 ROUND = Settings().announce_period
 
 
@@ -40,17 +41,17 @@ def test_a_few_needless_copies_change_nothing() -> None:
     assert [end_round(pace, number * ROUND, NEEDLESS - 1) for number in range(50)] == [LONGEST] * 50
 
 
-def test_many_double_it_up_to_a_bound_and_calm_seconds_halve_it() -> None:
+def test_many_double_it_up_to_a_bound_and_calm_halves_it() -> None:
     pace = Pace(Settings())
     raised = [end_round(pace, number * ROUND, NEEDLESS) for number in range(1, 7)]
-    assert raised == [2 * LONGEST, 4 * LONGEST, 8 * LONGEST, *[LONGEST_DELAY] * 3]
+    assert raised == [2 * LONGEST, 4 * LONGEST, 8 * LONGEST, *[HIGHEST] * 3]
     last = 6 * ROUND
-    assert end_round(pace, last + SECOND - 1, 0) == LONGEST_DELAY
-    assert end_round(pace, last + SECOND, 0) == LONGEST_DELAY // 2
-    assert end_round(pace, last + 2 * SECOND, 0) == LONGEST_DELAY // 4
-    assert end_round(pace, last + 3 * SECOND, 0) == LONGEST_DELAY // 8
-    assert end_round(pace, last + 4 * SECOND, 0) == LONGEST
-    assert end_round(pace, last + 9 * SECOND, 0) == LONGEST
+    assert end_round(pace, last + CALM - 1, 0) == HIGHEST
+    assert end_round(pace, last + CALM, 0) == HIGHEST // 2
+    assert end_round(pace, last + 2 * CALM, 0) == HIGHEST // 4
+    assert end_round(pace, last + 3 * CALM, 0) == HIGHEST // 8
+    assert end_round(pace, last + 4 * CALM, 0) == LONGEST
+    assert end_round(pace, last + 9 * CALM, 0) == LONGEST
 
 
 def test_as_live_nodes_have_it_copies_never_make_it_longer_than_their_settings() -> None:
@@ -58,7 +59,7 @@ def test_as_live_nodes_have_it_copies_never_make_it_longer_than_their_settings()
     pace.note(MILLISECOND)
     assert pace.delay == SHORTEST_DELAY
     raised = [end_round(pace, number * ROUND, 1000) for number in range(1, 50)]
-    assert max(raised) == LONGEST_DELAY
+    assert max(raised) == HIGHEST
 
 
 def test_after_a_silence_it_is_as_it_was() -> None:
@@ -68,6 +69,57 @@ def test_after_a_silence_it_is_as_it_was() -> None:
     assert end_round(pace, 60 * SECOND, 0) == LONGEST
     pace.note(MILLISECOND)
     assert pace.delay == SHORTEST_DELAY
+
+
+def test_what_was_raised_ends_in_a_silence_without_rounds() -> None:
+    pace = Pace(Settings())
+    pace.note(MILLISECOND)
+    for number in range(1, 7):
+        end_round(pace, number * ROUND, NEEDLESS)
+    last = 6 * ROUND
+    assert pace.wait(last + CALM // 2) == HIGHEST
+    assert pace.wait(last + 3 * CALM // 2) == HIGHEST // 2
+    assert pace.wait(last + 2 * CALM) == HIGHEST // 4
+    assert pace.wait(last + 60 * SECOND) == SHORTEST_DELAY
+
+
+@pytest.mark.parametrize(("graft_delay", "highest"), [(100, 1000), (1000, 1000), (500, 1000), (3000, 3000)])
+def test_a_hole_is_requested_long_before_it_ends(graft_delay: int, highest: int) -> None:
+    pace = Pace(Settings(graft_delay=graft_delay * MILLISECOND))
+    pace.note(MILLISECOND)
+    delays = [end_round(pace, number * ROUND, 100 * NEEDLESS) for number in range(1, 20)]
+    assert max(delays) == delays[-1] == highest * MILLISECOND
+
+
+@pytest.mark.parametrize("silence", [0, 500, 60_000])
+def test_a_peer_that_sends_copies_on_purpose_delays_no_repair(silence: int) -> None:
+    live = {"retell_period": SECOND, "graft_delay": SECOND, "pull_retry": 500 * MILLISECOND}
+    nodes = Neighbourhood([(1, 2), (2, 3), (1, 3)], **live)
+    for part in nodes.parts.values():
+        part.note_round_trip(MILLISECOND)
+    publish_many(nodes, 1, 50)
+    requested = lose_one(nodes)
+    nodes.run(3000)
+    (stream,) = nodes.parts[2].topics[TOPIC].streams.values()
+    copy = make_publication(stream.key, requested, b"x", False)
+    for _ in range(30):
+        nodes.publish(1)
+        for _ in range(NEEDLESS):
+            nodes.parts[2].receive(3, copy, nodes.now)
+        nodes.run(100)
+    nodes.run(silence)
+    lost = lose_one(nodes)
+    nodes.run(2000 if silence < 1000 else 500)
+    assert nodes.sequences(2, 1) == list(range(1, lost + 1))
+
+
+def lose_one(nodes: Neighbourhood) -> int:
+    """Of node 1, on its way to node 2, which hears of it by announcements alone."""
+    nodes.drops = lambda _, to, message: to == 2 and type(message) is Publication
+    sequence = nodes.publish(1)
+    nodes.run(5)
+    nodes.drops = lambda *_: False
+    return sequence
 
 
 def test_round_trips_do_not_undo_what_copies_have_shown() -> None:
