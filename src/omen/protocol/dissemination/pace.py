@@ -7,8 +7,8 @@ from omen.protocol.events import MILLISECOND, SECOND, Time
 
 ROUND_TRIPS = 4
 SHORTEST_DELAY = 50 * MILLISECOND
-NEEDLESS = 16
-"""So many requested publications that came by themselves too, in one round of announcements, were requested early."""
+COPIES = 16
+"""So many publications that came twice in one round of announcements: requests, or grafts of branches, were early."""
 CALM = 4 * SECOND
 """After so long without many, half is waited again: where links are full for minutes, halving it sooner would fill them
 up again and again."""
@@ -19,17 +19,17 @@ could be told as a gap before it can come, and copies may be sent on purpose."""
 
 class Pace:
     """`by_round_trip`: follows the round trips of neighbours, within bounds; a node that is busy answers late too, so
-    its neighbours do not request too early what it is about to send. `delay`: the same, and longer while what was
-    requested comes by itself as well, as TCP's RACK does by duplicate acknowledgements: links that are full would be
-    filled up with copies. `needless`: copies of this round.
+    its neighbours do not request too early what it is about to send. `delay`: the same, and longer while much comes
+    twice, as TCP's RACK does by duplicate acknowledgements: links that are full would be filled up with copies.
+    `copies`: of this round.
     """
 
-    __slots__ = ("_highest", "_longest", "_raised", "_raised_at", "by_round_trip", "delay", "needless")
+    __slots__ = ("_highest", "_longest", "_raised", "_raised_at", "by_round_trip", "copies", "delay")
 
     def __init__(self, settings: Dissemination) -> None:
         self.delay = self.by_round_trip = self._longest = settings.graft_delay
         self._highest = max(self._longest, settings.hole_patience // TRIES)
-        self.needless = 0
+        self.copies = 0
         self._raised: Time = 0
         self._raised_at: Time = 0
 
@@ -45,13 +45,13 @@ class Pace:
         return self.delay
 
     def end_round(self, now: Time) -> None:
-        """Twice as long after a round with many needless copies; half as long again for each `CALM` without."""
+        """Twice as long after a round with many copies; half as long again for each `CALM` without."""
         self._calm_down(now)
-        if self.needless >= NEEDLESS:
+        if self.copies >= COPIES:
             self._raised = min(2 * self.delay, self._highest)
             self._raised_at = now
             self.delay = max(self.by_round_trip, self._raised)
-        self.needless = 0
+        self.copies = 0
 
     def _calm_down(self, now: Time) -> None:
         if self._raised and (calm := (now - self._raised_at) // CALM):

@@ -389,10 +389,9 @@ class Dissemination:
             self._windows.count_late()
         else:
             self.duplicates += 1
+            self._pace.copies += 1
             if sequence > stream.requested_to:
                 self._tree.on_duplicate(stream, sender, now)
-            else:
-                self._pace.needless += 1
 
     def _meet(self, publication: Publication, now: Time) -> Stream | None:
         """The first of a run begins a stream; where another does is still to be found out."""

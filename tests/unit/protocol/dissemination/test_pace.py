@@ -9,7 +9,7 @@ import pytest
 from omen.net.settings import LIVE
 from omen.protocol.config import Dissemination as Settings
 from omen.protocol.dissemination import pace as module
-from omen.protocol.dissemination.pace import CALM, NEEDLESS, SHORTEST_DELAY, Pace
+from omen.protocol.dissemination.pace import CALM, COPIES, SHORTEST_DELAY, Pace
 from omen.protocol.events import MILLISECOND, SECOND
 from omen.protocol.messages.publications import Publication, RetransmissionRequest, make_publication
 from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood, publish_many
@@ -19,8 +19,8 @@ HIGHEST = SECOND
 ROUND = Settings().announce_period
 
 
-def end_round(pace: Pace, now: int, needless: int) -> int:
-    pace.needless += needless
+def end_round(pace: Pace, now: int, copies: int) -> int:
+    pace.copies += copies
     pace.end_round(now)
     return pace.delay
 
@@ -36,14 +36,14 @@ def test_it_follows_round_trips_within_bounds() -> None:
     assert pace.delay == LONGEST
 
 
-def test_a_few_needless_copies_change_nothing() -> None:
+def test_a_few_copies_change_nothing() -> None:
     pace = Pace(Settings())
-    assert [end_round(pace, number * ROUND, NEEDLESS - 1) for number in range(50)] == [LONGEST] * 50
+    assert [end_round(pace, number * ROUND, COPIES - 1) for number in range(50)] == [LONGEST] * 50
 
 
 def test_many_double_it_up_to_a_bound_and_calm_halves_it() -> None:
     pace = Pace(Settings())
-    raised = [end_round(pace, number * ROUND, NEEDLESS) for number in range(1, 7)]
+    raised = [end_round(pace, number * ROUND, COPIES) for number in range(1, 7)]
     assert raised == [2 * LONGEST, 4 * LONGEST, 8 * LONGEST, *[HIGHEST] * 3]
     last = 6 * ROUND
     assert end_round(pace, last + CALM - 1, 0) == HIGHEST
@@ -65,7 +65,7 @@ def test_as_live_nodes_have_it_copies_never_make_it_longer_than_their_settings()
 def test_after_a_silence_it_is_as_it_was() -> None:
     pace = Pace(Settings())
     for number in range(1, 5):
-        end_round(pace, number * ROUND, NEEDLESS)
+        end_round(pace, number * ROUND, COPIES)
     assert end_round(pace, 60 * SECOND, 0) == LONGEST
     pace.note(MILLISECOND)
     assert pace.delay == SHORTEST_DELAY
@@ -75,7 +75,7 @@ def test_what_was_raised_ends_in_a_silence_without_rounds() -> None:
     pace = Pace(Settings())
     pace.note(MILLISECOND)
     for number in range(1, 7):
-        end_round(pace, number * ROUND, NEEDLESS)
+        end_round(pace, number * ROUND, COPIES)
     last = 6 * ROUND
     assert pace.wait(last + CALM // 2) == HIGHEST
     assert pace.wait(last + 3 * CALM // 2) == HIGHEST // 2
@@ -87,7 +87,7 @@ def test_what_was_raised_ends_in_a_silence_without_rounds() -> None:
 def test_a_hole_is_requested_long_before_it_ends(graft_delay: int, highest: int) -> None:
     pace = Pace(Settings(graft_delay=graft_delay * MILLISECOND))
     pace.note(MILLISECOND)
-    delays = [end_round(pace, number * ROUND, 100 * NEEDLESS) for number in range(1, 20)]
+    delays = [end_round(pace, number * ROUND, 100 * COPIES) for number in range(1, 20)]
     assert max(delays) == delays[-1] == highest * MILLISECOND
 
 
@@ -104,7 +104,7 @@ def test_a_peer_that_sends_copies_on_purpose_delays_no_repair(silence: int) -> N
     copy = make_publication(stream.key, requested, b"x", False)
     for _ in range(30):
         nodes.publish(1)
-        for _ in range(NEEDLESS):
+        for _ in range(COPIES):
             nodes.parts[2].receive(3, copy, nodes.now)
         nodes.run(100)
     nodes.run(silence)
@@ -124,7 +124,7 @@ def lose_one(nodes: Neighbourhood) -> int:
 
 def test_round_trips_do_not_undo_what_copies_have_shown() -> None:
     pace = Pace(Settings())
-    end_round(pace, ROUND, NEEDLESS)
+    end_round(pace, ROUND, COPIES)
     pace.note(MILLISECOND)
     assert (pace.delay, pace.by_round_trip) == (2 * LONGEST, SHORTEST_DELAY)
 
@@ -151,7 +151,7 @@ def busy_mesh(seed: int) -> tuple[int, int]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_links_that_are_full_are_not_filled_up_with_copies(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     copies, requests = busy_mesh(seed)
-    monkeypatch.setattr(module, "NEEDLESS", 1 << 60)
+    monkeypatch.setattr(module, "COPIES", 1 << 60)
     eager_copies, eager_requests = busy_mesh(seed)
     assert copies < eager_copies / 2
     assert requests < eager_requests / 2
