@@ -181,9 +181,10 @@ class Inbox:
         self._waiters.append(waiter)
         try:
             await waiter
-        finally:
+        except BaseException:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
+            raise
         return True
 
 
@@ -197,8 +198,8 @@ class Messages(AsyncIterator[Message | Gap]):
         return self
 
     async def __anext__(self) -> Message | Gap:
-        pop = self._inbox.pop
-        while (item := pop()) is None:
-            if not await self._inbox.wait():
+        inbox = self._inbox
+        while (item := inbox.pop()) is None:
+            if not await inbox.wait():
                 raise StopAsyncIteration
         return item

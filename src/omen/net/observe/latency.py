@@ -15,7 +15,7 @@ from omen.net.observe.metrics import Histogram
 from omen.protocol.messages.publications import Fields, read_fields, write_fields
 
 LATENCY_BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-SAMPLE_S = 0.1
+SAMPLE_S = 0.5
 
 
 class DeliveryLatency:

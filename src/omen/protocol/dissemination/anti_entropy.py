@@ -96,17 +96,23 @@ class AntiEntropy:
         retell, longest = self._settings.retell_period, SELDOM * self._settings.announce_period
         unsettled: list[Stream] = []
         for stream in self._windows.changed:
-            if stream.carried.streams.get(stream.key) is not stream:
+            carried = stream.carried
+            if carried.streams.get(stream.key) is not stream:
                 stream.is_dirty = False
                 continue
             stream.note_pace(now)
             goes_on = stream.told_last != stream.last
             pause = retell if goes_on else min(retell << max(stream.rounds - 1, 0), longest)
-            if not stream.is_settled or now - stream.told_at < pause:
+            if not stream.is_settled:
+                unsettled.append(stream)
+                continue
+            if now - stream.told_at < pause:
                 unsettled.append(stream)
                 if goes_on:
-                    self._tell_publisher(stream, news, now)
-                    self._tell_lazy(stream, news, now)
+                    if stream.publisher in carried.peers:
+                        self._tell_publisher(stream, carried.peers[stream.publisher], news, now)
+                    if len(carried.eager) < len(carried.peers):
+                        self._tell_lazy(stream, news, now)
                 continue
             stream.rounds = 0 if goes_on else stream.rounds + 1
             stream.told_last, stream.told_at = stream.last, now
@@ -126,16 +132,14 @@ class AntiEntropy:
         if self._windows.changed:
             self._out.set_timer(ROUND, self._settings.announce_period)
 
-    def _tell_publisher(self, stream: Stream, news: News, now: Time) -> None:
-        """If it is a neighbour."""
-        ref = stream.carried.peers.get(stream.publisher)
-        if ref is None or ref.id in self._slow or not stream.is_settled or stream.told.get(ref.id) == stream.last:
-            return
-        self._add_mark(stream, ref, news, now)
+    def _tell_publisher(self, stream: Stream, ref: Ref, news: News, now: Time) -> None:
+        """It is a neighbour, and waits to hear how far its stream came."""
+        if ref.id not in self._slow and stream.told.get(ref.id) != stream.last:
+            self._add_mark(stream, ref, news, now)
 
     def _tell_lazy(self, stream: Stream, news: News, now: Time) -> None:
         """Those off the tree may hear of a stream that goes on by this alone, if their branch is silent."""
-        if not stream.is_settled or now - stream.lazy_told_at < self._pace.by_round_trip:
+        if now - stream.lazy_told_at < self._pace.by_round_trip:
             return
         stream.lazy_told_at = now
         carried, last = stream.carried, stream.last

@@ -14,14 +14,14 @@ class Clock:
         return self.now
 
 
-def test_a_publication_is_stamped_ten_times_per_second_at_most() -> None:
+def test_a_publication_is_stamped_twice_per_second_at_most() -> None:
     clock = Clock(1000.0)
     latency = DeliveryLatency(clock)
     stamped = 0
-    for _ in range(100):
+    for _ in range(500):
         clock.now += 0.01
         stamped += bool(latency.stamp(b""))
-    assert stamped in (10, 11)
+    assert stamped in (10, 11)  # of 5 s
     clock.now -= 500  # the clock was set back: it goes on all the same
     assert latency.stamp(b"")
 
