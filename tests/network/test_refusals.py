@@ -74,6 +74,26 @@ def test_a_killed_process_is_declared_failed_before_a_heartbeat_is_missed(tmp_pa
     go(run())
 
 
+def test_a_name_of_several_addresses_that_all_refuse_has_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `localhost` where it is ::1 too: what the loop makes of several refusals is no ConnectionRefusedError."""
+    resolve = socket.getaddrinfo
+
+    def two_of(host: str, port: int, *words: Any, **more: Any) -> list[Any]:
+        hosts = ("127.0.0.1", "127.0.0.2") if host == "kennel" else (host,)
+        return [found for each in hosts for found in resolve(each, port, *words, **more)]
+
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        async with Broker(config("ann", "tea")) as ann:
+            assert ann.driver is not None
+            monkeypatch.setattr(socket, "getaddrinfo", two_of)
+            with pytest.raises(ConnectionRefusedError):
+                await ann.driver.peers.greet(f"kennel:{port}")
+
+    go(run())
+
+
 @pytest.mark.parametrize("is_failure", [False, True])
 def test_a_killed_process_behind_another_address_is_left_to_the_failure_detector(
     tmp_path: Path, is_failure: bool

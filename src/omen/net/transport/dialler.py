@@ -126,10 +126,11 @@ class Dialler:
         contexts = self._owner.admission.credentials.contexts
         connection = Connection(self._owner, expected, dialled=True)
         async with asyncio.timeout(self._owner.limits.connect_timeout_s):
+            tcp = await self._connect(host, port)
             if contexts is None:
-                await self._loop.create_connection(lambda: connection, host, port)
+                await self._loop.create_connection(lambda: connection, sock=tcp)
             else:
-                await self._encrypt(await self._connect(host, port), connection, contexts.client)
+                await self._encrypt(tcp, connection, contexts.client)
             await connection.settled.wait()
         if connection.refusal is not None:
             raise connection.refusal
@@ -142,7 +143,11 @@ class Dialler:
         return connection.peer
 
     async def _connect(self, host: str, port: int) -> socket.socket:
-        """To the first address of a host that takes it. ConnectionRefusedError: every one has refused."""
+        """To the first address of a host that takes it. ConnectionRefusedError: every one has refused.
+
+        Given the name, the loop would make one plain OSError of several refusals, and those of a killed process at
+        `localhost` (::1 and 127.0.0.1) were no proof of its death.
+        """
         failures: list[OSError] = []
         for family, kind, protocol, _, where in await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             tcp = socket.socket(family, kind, protocol)
