@@ -24,6 +24,7 @@ from omen.maintain.ruled import as_pairs, repair_in_fleet
 from omen.maintain.state import Pairs, Snapshot, State
 from omen.overlay import Overlay
 
+COUNTED_ON = "rebalance drops links that k = 2 counts on"
 CREDIT_ROUNDS = 4  # changes a repair did not use are kept for later ones, up to so many repairs' worth
 
 
@@ -81,7 +82,7 @@ class Maintainer:
         self.budget = int(options.get("rebalance", 0))
         self.k = int(options.get("k", 1))
         if self.k > 1 and self.budget:
-            raise InvalidInput("rebalance drops links that k = 2 counts on: give one of the two")
+            raise InvalidInput(f"{COUNTED_ON}: give one of the two")
         if within is not None and (self.k > 1 or self.budget):
             raise InvalidInput("k = 2 and rebalance know no rules of a fleet: leave them out, or the rules")
 
@@ -161,6 +162,12 @@ class Maintainer:
         """Change at most this many links to bring degrees down; make `added` before dropping `removed`."""
         if max_changes < 0:
             raise InvalidInput(f"max_changes must be at least 0, not {max_changes}")
+        if self.k > 1:
+            raise InvalidInput(f"{COUNTED_ON}: it cannot be asked of a maintainer with k = 2")
+        if self.within is not None:
+            raise InvalidInput(
+                "rebalance knows no rules of a fleet: it cannot be asked of a maintainer that keeps them"
+            )
         progress = Progress()
         self._rebalance(self.state.nodes.slot_of.values(), max_changes, progress)
         return self._report(progress)

@@ -34,6 +34,13 @@ def test_with_k_1_it_is_not() -> None:
     assert not check_overlay(maintainer.interests(), maintainer.overlay(), k=2).holds
 
 
+def test_links_that_are_counted_on_are_not_rebalanced_away() -> None:
+    maintainer = start_maintainer("shadow", INTERESTS, k=2)
+    with pytest.raises(InvalidInput, match="k = 2 counts on"):
+        maintainer.rebalance(50)
+    assert check_overlay(maintainer.interests(), maintainer.overlay(), k=2).holds
+
+
 def test_what_was_changed_is_told() -> None:
     maintainer = start_maintainer("shadow", INTERESTS, k=2)
     before = set(maintainer.overlay().links())

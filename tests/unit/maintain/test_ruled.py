@@ -146,3 +146,10 @@ def test_a_resumed_maintainer_goes_on_within_the_rules_as_the_first_would_have()
 def test_what_knows_no_rules_is_refused(option: str) -> None:
     with pytest.raises(InvalidInput, match="know no rules of a fleet"):
         start_maintainer("shadow", INTERESTS, within=Within(rules_at(4)), **{option: 2})
+
+
+def test_a_maintainer_within_rules_does_not_rebalance() -> None:
+    """Swaps go by degrees alone: they would make forbidden links and drop required ones."""
+    maintainer = start_maintainer("shadow", INTERESTS, within=Within(rules_at(8)))
+    with pytest.raises(InvalidInput, match="knows no rules of a fleet"):
+        maintainer.rebalance(50)
