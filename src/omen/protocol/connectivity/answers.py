@@ -40,6 +40,7 @@ class Answers:
 
     def __init__(self, context: NodeContext, links: Links, requests: Requests) -> None:
         self._peer_table = context.peer_table
+        self._forbid = context.config.forbid
         self._links = links
         self._requests = requests
         self._said = Said(frozenset(), False, (), ())
@@ -53,7 +54,7 @@ class Answers:
             if len(self._made) >= MADE_AT_MOST:
                 del self._made[next(iter(self._made))]
             self._made[query.topics] = made
-        reply = NearbyReply(me, query.nonce, made.mine, len(links.links), said.full, made.links)
+        reply = NearbyReply(me, query.nonce, made.mine, len(links.links), said.full, made.links, forbid=self._forbid)
         if query.digest:
             made.digest = made.digest or digest_of(reply)
             if query.digest == made.digest:
@@ -85,6 +86,7 @@ def _make(topics: tuple[Topic, ...], said: Said) -> Made:
 
 
 def digest_of(reply: NearbyReply) -> int:
-    """Of what decides how pieces hang together."""
-    parts = (reply.mine, reply.full, tuple((ref.id, ref.incarnation, bits) for ref, bits in reply.links))
+    """Of what decides how pieces hang together, and what may join them."""
+    links = tuple((ref.id, ref.incarnation, bits) for ref, bits in reply.links)
+    parts = (reply.mine, reply.full, links, reply.forbid) if reply.forbid else (reply.mine, reply.full, links)
     return int.from_bytes(blake2b(repr(parts).encode(), digest_size=5).digest(), "big") + 1

@@ -362,4 +362,4 @@ def _seen(message: NearbyReply, asked: tuple[Topic, ...], around: Surroundings) 
         read = around.reader_of(asked)
         mine, bits = read(mine), [read(each) for each in bits]
     links = {ref.id: (ref, each) for (ref, _), each in zip(message.links, bits, strict=True)}
-    return Seen(message.me, mine, links, message.degree, message.full)
+    return Seen(message.me, mine, links, message.degree, message.full, message.forbid)

@@ -19,7 +19,8 @@ class Seen(msgspec.Struct, frozen=True):
     """A node that was asked, or of which something is known although it does not answer.
 
     `topics`: those of the search that it has. `links`: its neighbours, and which of these topics each of them has. Both
-    are bits, at the positions that the topics have in the search. `full`: it takes no more links.
+    are bits, at the positions that the topics have in the search. `full`: it takes no more links. `forbid`: it
+    takes none to these nodes.
     """
 
     ref: Ref
@@ -27,6 +28,7 @@ class Seen(msgspec.Struct, frozen=True):
     links: Mapping[NodeId, tuple[Ref, int]]
     degree: int
     full: bool = False
+    forbid: tuple[NodeId, ...] = ()
 
 
 MANY_TIMES = 1.5
@@ -173,7 +175,7 @@ class Surroundings:
         in_vain: frozenset[Pair] = frozenset(),
     ) -> list[tuple[Ref, Ref]]:
         """The links that join what is apart, by the greedy rule. `in_vain`: those that others are to take the place
-        of, between the same pieces.
+        of, between the same pieces; so are those that an end forbids.
 
         First among nodes of about as many links as those around them: one that has many topics is worth most in every
         search around it, and without this all of them would link it. What these cannot join all are asked to.
@@ -185,6 +187,7 @@ class Surroundings:
         if len(moderate) < len(takers) and (left := self._left(apart, chosen)):
             chosen += self._greedy(takers, left, engine, rho)
         found: dict[Pair, None] = {}
+        in_vain |= {pair_of(node, other) for node, seen in self.seen.items() for other in seen.forbid}
         for pair in chosen:
             found.update(dict.fromkeys([pair] if pair not in in_vain else self._instead(pair, apart, in_vain)))
         return [(self._ref(one), self._ref(other)) for one, other in found]

@@ -51,6 +51,8 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, gc=False, cache_hash=
 
 FORBIDDEN_AT_MOST, ZONE_LENGTH_AT_MOST = 256, 64
 
+Forbidden = Annotated[tuple[Place, ...], msgspec.Meta(max_length=FORBIDDEN_AT_MOST)]
+
 
 class LinkRules(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a node says of its links, as an operator set it: the most of them (0: any number), where the node stands,
@@ -59,7 +61,7 @@ class LinkRules(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     max_links: Number = 0
     zone: Annotated[str, msgspec.Meta(max_length=ZONE_LENGTH_AT_MOST)] = ""
-    forbid: Annotated[tuple[Place, ...], msgspec.Meta(max_length=FORBIDDEN_AT_MOST)] = ()
+    forbid: Forbidden = ()
 
 
 class Descriptor(msgspec.Struct, frozen=True, array_like=True, gc=False):

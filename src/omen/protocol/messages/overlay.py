@@ -14,6 +14,7 @@ from omen.protocol.messages.base import (
     Descriptor,
     Digest,
     EventId,
+    Forbidden,
     Hops,
     Incarnation,
     LinkRules,
@@ -424,7 +425,8 @@ class NearbyQuery(Message, frozen=True, array_like=True, tag=70):
 class NearbyReply(Message, frozen=True, array_like=True, tag=71):
     """`mine`: bits over the topics asked; `links`: each neighbour with its bits. `full`: I take no more links.
 
-    `same`: all is as in my last answer, whose digest you know.
+    `same`: all is as in my last answer, whose digest you know. `forbid`: to these nodes I make no link; an older
+    version says nothing of it.
     """
 
     me: Ref
@@ -434,6 +436,7 @@ class NearbyReply(Message, frozen=True, array_like=True, tag=71):
     full: bool
     links: tuple[tuple[Ref, bytes], ...]
     same: bool = False
+    forbid: Forbidden = ()
 
 
 class NearbyChanged(Message, frozen=True, array_like=True, tag=72):

@@ -330,6 +330,18 @@ def test_topics_that_are_half_as_old_are_searched_together_with_old_ones() -> No
     assert search(3) == {(TOPIC, other)}
 
 
+def test_an_answer_names_the_nodes_to_which_no_link_may_be_made_and_its_digest_counts_them() -> None:
+    query, plain, barred = NearbyQuery(ref(9), 4, (TOPIC,)), Driven(2, 3), Driven(2, 3, forbid=(5, 6))
+    replies = []
+    for driven in (plain, barred):
+        driven.part.on_query(9, query)
+        ((_, reply),) = driven.take()
+        assert isinstance(reply, NearbyReply)
+        replies.append(reply)
+    assert [reply.forbid for reply in replies] == [(), (5, 6)]
+    assert digest_of(replies[0]) != digest_of(replies[1])
+
+
 def test_an_answer_is_made_anew_when_what_it_says_has_changed() -> None:
     driven, other = Driven(2, 3, topics=(TOPIC, TOPIC + 1), max_links=3), TOPIC + 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from random import Random
 
+import msgspec
 import pytest
 
 from omen.maintain.choosing import choose_links
@@ -78,6 +79,18 @@ def test_a_node_that_is_full_is_not_linked() -> None:
     ((one, other),) = found.plan(found.apart(), choose_links, 10.0)
     assert {one.id, other.id} == {2, 3}
     assert not around(seen(2, ME, full=True), seen(3, ME)).plan(found.apart(), choose_links, 10.0)
+
+
+def test_a_forbidden_link_makes_way_for_another_between_the_same_pieces_or_for_none() -> None:
+    """Which end forbids it does not matter."""
+    free = around(seen(2, ME, 4), seen(4, 2), seen(3, ME))
+    ((one, other),) = free.plan(free.apart(), choose_links, 10.0)
+    barred = msgspec.structs.replace(free.seen[one.id], forbid=(other.id,))
+    free.add(barred)
+    ((left, right),) = free.plan(free.apart(), choose_links, 10.0)
+    assert {left.id, right.id} != {one.id, other.id}
+    free.add(msgspec.structs.replace(free.seen[3], forbid=(2, 4)))
+    assert not free.plan(free.apart(), choose_links, 10.0)
 
 
 def hub(*others: Seen) -> Surroundings:
