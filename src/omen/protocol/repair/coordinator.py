@@ -302,11 +302,14 @@ class Coordinator:
         """v.processStandbyL: the event was not heard to be handled in time.
 
         An event out of range is forgotten, where the paper keeps it: its reporters repeat themselves to whose it is. So
-        is one known by a question alone: to say that it is handled would stop those that know more.
+        is one known by a question alone: to say that it is handled would stop those that know more. What is under
+        repair here is kept: its repair goes on, or is put off, with what was told of it.
         """
         event = timer.event
         if event in self.event_queue.standby:
             del self.event_queue.standby[event]
+            if self.repair is not None and self.repair.event == event:
+                return
             pending = self.event_queue.pending.get(event)
             is_told = pending is not None and not pending.is_hearsay
             if event.kind != EventKind.LEAVE or (is_told and self._ring.is_in_pred_range(event.node)):
