@@ -61,27 +61,6 @@ def test_a_firewall_that_rejects_makes_a_healthy_node_rejoin_once_and_not_for_ev
     assert len([what for _, at, what in heard if isinstance(what, Rejoined) and at == pair[1]]) == 1
 
 
-def test_what_a_node_has_refuted_no_other_neighbour_takes_for_proof() -> None:
-    run, heard = watched(Scenario(drawn=Drawn(12, 3), config=DETECTOR, until_s=100.0))
-    world, cores, done = run.world, run.population.cores, set[NodeId]()
-    rejecting = 0
-
-    def refuse_next() -> None:
-        nonlocal rejecting
-        rejecting = rejecting or max(run.population.members(), key=lambda node: (len(cores[node].links()), node))
-        connected = [node for node in sorted(world.places) if rejecting in world.places[node].connected]
-        for node in [node for node in connected if node not in done][:1]:
-            done.add(node)
-            world.tell(node, PeerRefused(rejecting))
-            world.tell(node, PeerRefused(rejecting), 110 * MILLISECOND)
-        world.call(20 * SECOND, refuse_next)
-
-    world.call(5 * SECOND, refuse_next)
-    assert run.go().went_well
-    assert len(done) >= 3
-    assert len([what for _, at, what in heard if isinstance(what, Rejoined) and at == rejecting]) == 1
-
-
 def test_random_worlds_whose_hosts_refuse_go_well() -> None:
     search = Search("refusing")
     for seed in range(700000, 700006):

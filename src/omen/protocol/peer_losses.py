@@ -80,8 +80,6 @@ class PeerLosses:
             self._parts.links.drop(sender)
         if not self._parts.peer_table.is_declared_failed(message.ref):
             self._out.notify(events.PeerLeft(message.ref, message.handled))
-        elif not message.handled:  # a process that has ended says nothing of its last incarnation
-            self._refusals.refute(sender, self._clock.now)
         self.lose(message.ref.id, message.ref.incarnation, doubtful=False)
 
     def hold_to_account(self, peer: NodeId, offence: Offence) -> None:

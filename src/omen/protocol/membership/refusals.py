@@ -3,8 +3,7 @@
 Silence may have many causes, and takes the failure detector seconds to judge. A refusal has one: nobody listens there.
 So a peer that refuses twice, a moment apart, after it had answered this node before, is declared failed without a
 suspicion. A firewall that rejects looks the same. Therefore a peer is declared failed in this way at most once in a
-while: one that refutes it is left to the failure detector, and does not rejoin for ever. All its former neighbours hear
-that it refutes, so none of them is the next to have such a proof.
+while: one that refutes it is left to the failure detector, and does not rejoin for ever.
 
 Only one's own attempts count. What others say of a peer leads to a probe, and so to an attempt.
 """
@@ -46,12 +45,6 @@ class Refusals:
         if len(self.waiting) >= REMEMBERED_AT_MOST:
             del self.waiting[next(iter(self.waiting))]
         self.waiting[peer] = now
-
-    def refute(self, peer: NodeId, now: Time) -> None:
-        """It lives, and was declared failed: for a while refusals of it prove nothing."""
-        self.waiting.pop(peer, None)
-        if len(self._proved) < REMEMBERED_AT_MOST:
-            self._proved[peer] = now + self._memory
 
     def clear(self, peer: NodeId) -> None:
         """It was heard: what it refused before counts no more."""
