@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from omen.protocol.connectivity.answers import Answers, digest_of
-from omen.protocol.connectivity.surroundings import Pair, Seen, Surroundings, pair_of
+from omen.protocol.connectivity.surroundings import NOTHING, Pair, Seen, Surroundings, pair_of
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Time, Timer, TimerHandlers, Topic
 from omen.protocol.messages.base import EventKind
@@ -261,7 +261,10 @@ class Connectivity:
         known, table = self._peer_table.known.get(ref.id), self._peer_table
         asked, neighbours = frozenset(topics), known.neighbours if known is not None else ()
         links = {other.id: (other, around.bits_of(asked & table.topics_of(other.id))) for other in neighbours}
-        return Seen(ref, around.bits_of(asked), links, len(neighbours))
+        rules = known.rules if known is not None else None
+        return Seen(
+            ref, around.bits_of(asked), links, len(neighbours), forbid=rules.forbid if rules is not None else ()
+        )
 
     def on_reply(self, sender: NodeId, message: NearbyReply) -> None:
         search = self.search
@@ -294,8 +297,9 @@ class Connectivity:
     def _go_on(self, search: Search) -> None:
         """All have answered: further outwards where pieces are apart, or the end."""
         apart = search.around.apart()
+        barred = search.around.barred(self._in_vain()) if apart else NOTHING
         if apart and search.hops < search.furthest and len(search.asked) < search.most:
-            frontier = search.around.frontier(apart).items()
+            frontier = search.around.frontier(apart, barred).items()
             further = {node: ref for node, ref in frontier if node not in search.asked}
             if further:  # for all topics: a node is asked once, and ways in other topics may lead through it too
                 everything = frozenset(search.around.topics)
@@ -305,7 +309,7 @@ class Connectivity:
         self._certify(topic for topic in search.around.topics if topic not in apart)
         if apart:
             self.cut.update(apart)
-            pairs = search.around.plan(apart, self._context.engine, self._config.repair_rho, self._in_vain())
+            pairs = search.around.plan(apart, self._context.engine, self._config.repair_rho, barred)
             self._propose(search, pairs)
             if pairs:
                 self.due.update(apart)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import compress, product
+from collections.abc import Set as AbstractSet
+from itertools import combinations, compress
 from statistics import median_low
 
 import msgspec
@@ -13,6 +14,9 @@ from omen.protocol.messages.overlay import Ref
 
 Pair = tuple[NodeId, NodeId]
 """Two nodes, the lower one first."""
+Barred = Mapping[NodeId, AbstractSet[NodeId]]
+"""To which nodes a node is not to be linked; each pair stands at both ends."""
+NOTHING: Barred = {}
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -34,6 +38,7 @@ class Seen(msgspec.Struct, frozen=True):
 MANY_TIMES = 1.5
 """A node with more links than this many times those of its surroundings is linked only where no other will do."""
 _UNNAMED: tuple[None, int] = (None, 0)
+NOBODY: frozenset[NodeId] = frozenset()
 _DIGITS = bytes(int(code == ord("1")) for code in range(256))
 
 
@@ -148,9 +153,9 @@ class Surroundings:
                 parent[max(near, far)] = min(near, far)
         return {node: _root(parent, node) for node in parent}
 
-    def frontier(self, apart: Mapping[Topic, Mapping[NodeId, NodeId]]) -> dict[NodeId, Ref]:
-        """Whom to ask next: the nodes at the edge of every piece but the largest. Of that one too where all that were
-        asked there are full: further off one may take a link.
+    def frontier(self, apart: Mapping[Topic, Mapping[NodeId, NodeId]], barred: Barred = NOTHING) -> dict[NodeId, Ref]:
+        """Whom to ask next: the nodes at the edge of every piece but the largest. Of that one too where none that was
+        asked there can be linked to another piece, since they are full or the links are barred: further off one may.
         """
         wanted: dict[NodeId, Ref] = {}
         for topic, roots in apart.items():
@@ -160,22 +165,33 @@ class Surroundings:
             bit = self._bits[topic]
             near = {roots[node] for node, topics in self._near.items() if topics & bit}
             largest = max(near, key=lambda root: (sizes[root], -root))
-            if any(root == largest and self._was_asked_and_takes(topic, node) for node, root in roots.items()):
+            takers = [node for node in roots if roots[node] in near and self._takes(topic, node)]
+            ends = [node for node in takers if roots[node] == largest and node in self.seen]
+            others = [node for node in takers if roots[node] != largest]
+            if ends if not others else _first_free(ends, others, barred):
                 near.discard(largest)
             for node, root in roots.items():
                 if root in near and node not in self.seen and node in self._met:
                     wanted[node] = self._met[node]
         return wanted
 
+    def barred(self, in_vain: Iterable[Pair] = ()) -> Barred:
+        """The links not to be proposed: those that an end forbids, and those proposed in vain."""
+        found: dict[NodeId, set[NodeId]] = {}
+        forbidden = ((node, other) for node, seen in self.seen.items() for other in seen.forbid)
+        for one, other in (*in_vain, *forbidden):
+            found.setdefault(one, set()).add(other)
+            found.setdefault(other, set()).add(one)
+        return found
+
     def plan(
         self,
         apart: Mapping[Topic, Mapping[NodeId, NodeId]],
         engine: Engine,
         rho: float,
-        in_vain: frozenset[Pair] = frozenset(),
+        barred: Barred = NOTHING,
     ) -> list[tuple[Ref, Ref]]:
-        """The links that join what is apart, by the greedy rule. `in_vain`: those that others are to take the place
-        of, between the same pieces; so are those that an end forbids.
+        """The links that join what is apart, by the greedy rule. `barred`: those that others take the place of.
 
         First among nodes of about as many links as those around them: one that has many topics is worth most in every
         search around it, and without this all of them would link it. What these cannot join all are asked to.
@@ -186,11 +202,9 @@ class Surroundings:
         chosen = self._greedy(moderate, apart, engine, rho)
         if len(moderate) < len(takers) and (left := self._left(apart, chosen)):
             chosen += self._greedy(takers, left, engine, rho)
-        found: dict[Pair, None] = {}
-        in_vain |= {pair_of(node, other) for node, seen in self.seen.items() for other in seen.forbid}
-        for pair in chosen:
-            found.update(dict.fromkeys([pair] if pair not in in_vain else self._instead(pair, apart, in_vain)))
-        return [(self._ref(one), self._ref(other)) for one, other in found]
+        if any(_is_barred(pair, barred) for pair in chosen):
+            chosen = self._without(chosen, apart, barred)
+        return [(self._ref(one), self._ref(other)) for one, other in chosen]
 
     def _greedy(
         self, among: Iterable[NodeId], apart: Mapping[Topic, Mapping[NodeId, NodeId]], engine: Engine, rho: float
@@ -212,7 +226,7 @@ class Surroundings:
         for topic, roots in apart.items():
             bit, parent = self._bits[topic], dict(roots)
             for one, other in chosen:
-                if self.seen[one].topics & self.seen[other].topics & bit:
+                if self._has(one, bit, roots) and self._has(other, bit, roots):
                     near, far = _root(parent, one), _root(parent, other)
                     parent[max(near, far)] = min(near, far)
             joined = {node: _root(parent, node) for node in parent}
@@ -220,21 +234,57 @@ class Surroundings:
                 left[topic] = joined
         return left
 
-    def _instead(
-        self, pair: Pair, apart: Mapping[Topic, Mapping[NodeId, NodeId]], in_vain: frozenset[Pair]
+    def _without(
+        self, chosen: Iterable[Pair], apart: Mapping[Topic, Mapping[NodeId, NodeId]], barred: Barred
     ) -> list[Pair]:
-        """For each topic that a link would join, the one with the fewest links at its ends that does so too. Nodes
-        that were only met come last.
+        """The chosen links that are not barred. What those that are would have joined, topic by topic, is joined by
+        others, whichever pieces these lead through: the links with the fewest links at their ends first, and those to
+        nodes that were only met, and not asked, last.
         """
-        found = []
-        for topic, roots in apart.items():
-            if not all(node in roots and self._takes(topic, node) for node in pair) or roots[pair[0]] == roots[pair[1]]:
-                continue  # an end that is linked to no one in a topic is in none of its pieces
-            takers = [node for node in roots if self._takes(topic, node)]
-            one, other = ([node for node in takers if roots[node] == roots[end]] for end in pair)
-            pairs = {pair_of(*ends) for ends in product(one, other)} - in_vain
-            found += sorted(pairs, key=self._burden)[:1]
-        return found
+        given_up = [pair for pair in chosen if _is_barred(pair, barred)]
+        found = dict.fromkeys(pair for pair in chosen if not _is_barred(pair, barred))
+        concerned = {topic: roots for topic, roots in apart.items() if self._joins_any(topic, roots, given_up)}
+        for topic, roots in concerned.items():
+            left = self._left({topic: roots}, found).get(topic)
+            if left is not None:
+                found.update(dict.fromkeys(self._join(topic, left, barred)))
+        return list(found)
+
+    def _joins_any(self, topic: Topic, roots: Mapping[NodeId, NodeId], pairs: Iterable[Pair]) -> bool:
+        """Whether one of these would join pieces of the topic."""
+        bit = self._bits[topic]
+        return any(
+            roots.get(one, one) != roots.get(other, other)
+            and self._has(one, bit, roots)
+            and self._has(other, bit, roots)
+            for one, other in pairs
+        )
+
+    def _has(self, node: NodeId, bit: int, roots: Mapping[NodeId, NodeId]) -> bool:
+        """Whether a node has a topic, as far as known: one that was only met has those by which it was."""
+        return bool(self.seen[node].topics & bit) if node in self.seen else node in roots
+
+    def _join(self, topic: Topic, roots: Mapping[NodeId, NodeId], barred: Barred) -> list[Pair]:
+        """Links that join the neighbours' pieces of one topic, as far as there are any."""
+        bit = self._bits[topic]
+        pieces: dict[NodeId, list[NodeId]] = {roots[node]: [] for node, has in self._near.items() if has & bit}
+        for node in sorted((node for node in roots if self._takes(topic, node)), key=self._burden):
+            if roots[node] in pieces:
+                pieces[roots[node]].append(node)
+        parent = {root: root for root in pieces}
+        found: list[tuple[tuple[int, int], Pair]] = []
+        for one, other in combinations(sorted(pieces), 2):
+            free = _first_free(pieces[one], pieces[other], barred)
+            if free is not None:
+                unmet, links = zip(*(self._burden(node)[:2] for node in free), strict=True)
+                found.append(((sum(unmet), sum(links)), pair_of(*free)))
+        taken = []
+        for _, pair in sorted(found):
+            near, far = (_root(parent, roots[node]) for node in pair)
+            if near != far:
+                parent[max(near, far)] = min(near, far)
+                taken.append(pair)
+        return taken
 
     def _takes(self, topic: Topic, node: NodeId) -> bool:
         seen = self.seen.get(node)
@@ -242,12 +292,10 @@ class Surroundings:
             return node in self._met
         return bool(seen.topics & self._bits[topic]) and not seen.full
 
-    def _was_asked_and_takes(self, topic: Topic, node: NodeId) -> bool:
-        return node in self.seen and self._takes(topic, node)
-
-    def _burden(self, pair: Pair) -> tuple[int, int, Pair]:
-        seen = [self.seen[node].degree for node in pair if node in self.seen]
-        return -len(seen), sum(seen), pair
+    def _burden(self, node: NodeId) -> tuple[int, int, NodeId]:
+        """Those that were asked first, then by links."""
+        seen = self.seen.get(node)
+        return (1, 0, node) if seen is None else (0, seen.degree, node)
 
     def _ref(self, node: NodeId) -> Ref:
         return self.seen[node].ref if node in self.seen else self._met[node]
@@ -268,6 +316,20 @@ class Surroundings:
             for row, named in zip(rows, labels, strict=True)
         ]
         return [[code for code, _ in row] for row in kept], [[label for _, label in row] for row in kept]
+
+
+def _is_barred(pair: Pair, barred: Barred) -> bool:
+    return pair[1] in barred.get(pair[0], NOBODY)
+
+
+def _first_free(ends: Iterable[NodeId], others: Sequence[NodeId], barred: Barred) -> tuple[NodeId, NodeId] | None:
+    """The first pair of these that is not barred. All may be: a fleet of two sites that only gateways link."""
+    among = frozenset(others)
+    for one in ends:
+        banned = barred.get(one, NOBODY)
+        if not among <= banned:
+            return one, next(other for other in others if other not in banned)
+    return None
 
 
 def pair_of(one: NodeId, other: NodeId) -> Pair:

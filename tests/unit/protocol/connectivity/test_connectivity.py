@@ -59,8 +59,11 @@ class Driven:
         self.part.on_reply(node, NearbyReply(ref(node), nonce, mine, len(links), full, named, same))
 
 
-def proposed(messages: list[tuple[int, Message]]) -> list[tuple[int, int]]:
-    assert all(isinstance(message, LinkProposal) and message.lasting for _, message in messages)
+def proposed(messages: list[tuple[int, Message]], asked: tuple[int, ...] = ()) -> list[tuple[int, int]]:
+    others = [(to, message) for to, message in messages if not isinstance(message, LinkProposal)]
+    assert [to for to, message in others if isinstance(message, NearbyQuery)] == list(asked)
+    assert len(others) == len(asked)
+    assert all(message.lasting for _, message in messages if isinstance(message, LinkProposal))
     return [(to, message.other.id) for to, message in messages if isinstance(message, LinkProposal)]
 
 
@@ -153,12 +156,14 @@ def test_all_neighbours_are_asked_however_many() -> None:
 
 
 def test_a_link_that_is_proposed_in_vain_makes_way_for_another_and_is_tried_again_later() -> None:
+    """The node beyond, which was met, is asked before it is linked."""
     driven, found = Driven(2, 3), []
     for nonce in range(1, 8):
         driven.search()
         driven.answer(2, ME, nonce=nonce)
         driven.answer(3, ME, 4, nonce=nonce)
-        found.append(proposed(driven.take())[:1])
+        driven.answer(4, 3, nonce=nonce)
+        found.append(proposed(driven.take(), asked=(4,) if nonce > 3 else ())[:1])
     assert found == [[(2, 3)]] * 3 + [[(2, 4)]] * 3 + [[]]
     assert not driven.search(), "it waits"
     driven.context.clock.now += 61 * SECOND

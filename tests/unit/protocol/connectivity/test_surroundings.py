@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from random import Random
 
 import msgspec
+import networkx as nx
 import pytest
 
 from omen.maintain.choosing import choose_links
@@ -81,16 +83,56 @@ def test_a_node_that_is_full_is_not_linked() -> None:
     assert not around(seen(2, ME, full=True), seen(3, ME)).plan(found.apart(), choose_links, 10.0)
 
 
+def plan(found: Surroundings) -> list[tuple[int, int]]:
+    return [(one.id, other.id) for one, other in found.plan(found.apart(), choose_links, 10.0, found.barred())]
+
+
+def forbidding(node: Seen, *others: int) -> Seen:
+    return msgspec.structs.replace(node, forbid=others)
+
+
 def test_a_forbidden_link_makes_way_for_another_between_the_same_pieces_or_for_none() -> None:
     """Which end forbids it does not matter."""
     free = around(seen(2, ME, 4), seen(4, 2), seen(3, ME))
-    ((one, other),) = free.plan(free.apart(), choose_links, 10.0)
-    barred = msgspec.structs.replace(free.seen[one.id], forbid=(other.id,))
-    free.add(barred)
-    ((left, right),) = free.plan(free.apart(), choose_links, 10.0)
-    assert {left.id, right.id} != {one.id, other.id}
-    free.add(msgspec.structs.replace(free.seen[3], forbid=(2, 4)))
-    assert not free.plan(free.apart(), choose_links, 10.0)
+    ((one, other),) = plan(free)
+    free.add(forbidding(free.seen[one], other))
+    ((left, right),) = plan(free)
+    assert {left, right} != {one, other}
+    free.add(forbidding(free.seen[3], 2, 4))
+    assert not plan(free)
+
+
+@pytest.mark.parametrize("forbidden", combinations(combinations((2, 3, 4, 5), 2), 3))
+def test_whichever_links_are_forbidden_those_that_are_not_join_the_pieces(
+    forbidden: tuple[tuple[int, int], ...],
+) -> None:
+    """Four pieces of one node each: three pairs may be linked, or leave a piece apart."""
+    leaves = [seen(node, ME) for node in (2, 3, 4, 5)]
+    barred = {node.ref.id: [other for one, other in forbidden if one == node.ref.id] for node in leaves}
+    found = around(*(forbidding(node, *barred[node.ref.id]) for node in leaves), near=(2, 3, 4, 5))
+    made = plan(found)
+    assert not set(made) & set(forbidden)
+    allowed = nx.Graph(set(combinations((2, 3, 4, 5), 2)) - set(forbidden))
+    allowed.add_nodes_from((2, 3, 4, 5))
+    assert len(made) == 4 - nx.number_connected_components(allowed)
+
+
+def test_the_search_goes_on_in_the_largest_piece_where_all_links_to_those_asked_are_forbidden() -> None:
+    found = around(forbidding(seen(2, ME), 3, 4), seen(3, ME, 4))
+    assert set(found.frontier(found.apart(), found.barred())) == {4}, "what 4 leads to may be linked"
+    found.add(seen(4, 3, 5))
+    assert set(found.frontier(found.apart(), found.barred())) == {5}
+    assert not plan(found) or plan(found) == [(2, 5)]
+    found.add(seen(5, 4))
+    assert not found.frontier(found.apart(), found.barred())
+    assert plan(found) == [(2, 5)]
+
+
+def test_links_to_nodes_that_were_only_met_come_last_and_join_other_topics_too() -> None:
+    found = Surroundings(ME, BOTH, {2: BOTH, 3: BOTH})
+    found.add(forbidding(seen(2, ME, topics=BOTH), 3))
+    found.add(seen(3, ME, 9, topics=BOTH))
+    assert plan(found) == [(2, 9)]
 
 
 def hub(*others: Seen) -> Surroundings:
@@ -148,9 +190,9 @@ def test_sparing_nodes_with_many_links_leaves_nothing_apart_that_others_would_jo
 
 def test_instead_of_a_link_in_vain_the_same_pieces_are_joined_by_another() -> None:
     found = around(seen(2, ME, 4), seen(4, 2), seen(3, ME, 5), seen(5, 3, full=True))
-    ((one, other),) = found.plan(found.apart(), choose_links, 10.0, frozenset({(3, 4)}))
+    ((one, other),) = found.plan(found.apart(), choose_links, 10.0, found.barred([(3, 4)]))
     assert (one.id, other.id) == (2, 3)
-    assert not found.plan(found.apart(), choose_links, 10.0, frozenset({(2, 3), (3, 4)}))
+    assert not found.plan(found.apart(), choose_links, 10.0, found.barred([(2, 3), (3, 4)]))
 
 
 def test_instead_of_a_link_in_vain_nothing_is_sought_in_a_topic_in_which_an_end_has_no_link() -> None:
@@ -161,7 +203,7 @@ def test_instead_of_a_link_in_vain_nothing_is_sought_in_a_topic_in_which_an_end_
     found.add(Seen(ref(4), 0b11, {3: (ref(3), 0b01)}, 1))
     apart = found.apart()
     assert apart == {TOPIC: {2: 2, 3: 3, 4: 3}, OTHER: {2: 2, 3: 3}}
-    pairs = [(one.id, other.id) for one, other in found.plan(apart, choose_links, 10.0, frozenset({(2, 4)}))]
+    pairs = [(one.id, other.id) for one, other in found.plan(apart, choose_links, 10.0, found.barred([(2, 4)]))]
     assert pairs == [(2, 3)]
 
 
