@@ -10,6 +10,11 @@ from omen.protocol.events import NodeId, Time
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Graft, Prune, RetransmissionRequest, StreamKey
 
+STREAMS_ASKED = 64
+"""Of those that a broken branch brought, the ones heard last: also one that was silent for long may have been sent into
+it, and by announcements alone that takes some hundred milliseconds.
+"""
+
 
 class Plumtree:
     """Cuts branches that bring everything twice, but never the one by which this node hears the stream it follows."""
@@ -53,10 +58,9 @@ class Plumtree:
         Returned: who took its place.
         """
         cut_off = [stream for stream in carried.streams.values() if stream.parent == broken and stream.is_settled]
-        recent = [stream for stream in cut_off if now - stream.heard < self._settings.pace_time]
         wants = tuple(
             (carried.topic, stream.publisher, stream.incarnation, stream.last + 1, 0)
-            for stream in recent or sorted(cut_off, key=heard_of)[-1:]
+            for stream in sorted(cut_off, key=heard_of)[-STREAMS_ASKED:]
         )
         others = []
         for peer in sorted(carried.peers.keys() - {broken} - self._slow):
