@@ -111,7 +111,7 @@ class AntiEntropy:
                 if goes_on:
                     if stream.publisher in carried.peers:
                         self._tell_publisher(stream, carried.peers[stream.publisher], news, now)
-                    if len(carried.eager) < len(carried.peers):
+                    if carried.grafted or len(carried.eager) < len(carried.peers):
                         self._tell_lazy(stream, news, now)
                 continue
             stream.rounds = 0 if goes_on else stream.rounds + 1
@@ -138,12 +138,15 @@ class AntiEntropy:
             self._add_mark(stream, ref, news, now)
 
     def _tell_lazy(self, stream: Stream, news: News, now: Time) -> None:
-        """Those off the tree may hear of a stream that goes on by this alone, if their branch is silent."""
-        if now - stream.lazy_told_at < self._pace.by_round_trip:
-            return
-        stream.lazy_told_at = now
+        """Those off the tree may hear of a stream that goes on by this alone, if their branch is silent. So may those
+        that have only just been grafted, of what came before.
+        """
         carried, last = stream.carried, stream.last
-        for peer in carried.peers.keys() - carried.eager - self._slow:
+        to = carried.grafted
+        if now - stream.lazy_told_at >= self._pace.by_round_trip:
+            stream.lazy_told_at = now
+            to = to | (carried.peers.keys() - carried.eager)
+        for peer in to - self._slow:
             theirs = stream.known.get(peer)
             if stream.told.get(peer) != last and (theirs is None or theirs.last < last):
                 self._add_mark(stream, carried.peers[peer], news, now)

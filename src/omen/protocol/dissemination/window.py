@@ -119,6 +119,7 @@ class WindowBudget:
 
 class TopicWindow:
     """One topic. `peers`: the neighbours that want it too. `eager`: those on the tree; the others hear announcements.
+    `grafted`: those on the tree since the last round of announcements: what came before that, they were not sent.
 
     `linked_at`: when this node was linked in the topic; None while it waits for that. `limit`: what the window may hold
     in bytes before it has to ask for room. `company_since`, `linked_last`, `lost_at`: since when there is a neighbour,
@@ -132,6 +133,8 @@ class TopicWindow:
         self.linked_at: Time | None = None
         self.peers: dict[NodeId, Ref] = {}
         self.eager: set[NodeId] = set()
+        self._grafted: set[NodeId] = set()
+        self._grafted_in = 0
         self.fanout: dict[NodeId, tuple[NodeId, ...]] = {}
         self.streams: dict[StreamKey, Stream] = {}
         self.evicted: dict[StreamKey, Stream] = {}
@@ -186,12 +189,22 @@ class TopicWindow:
                 stream.forget_peer(peer)
 
     def make_eager(self, peer: NodeId) -> None:
-        self.eager.add(peer)
+        if peer not in self.eager:
+            self.eager.add(peer)
+            if self._grafted_in != self._windows.rounds:
+                self._grafted_in = self._windows.rounds
+                self._grafted.clear()
+            self._grafted.add(peer)
         self.fanout.clear()
 
     def make_lazy(self, peer: NodeId) -> None:
         self.eager.discard(peer)
+        self._grafted.discard(peer)
         self.fanout.clear()
+
+    @property
+    def grafted(self) -> Set[NodeId]:
+        return self._grafted if self._grafted_in == self._windows.rounds else frozenset()
 
     def evict(self, missing: Set[Stream]) -> Stream:
         """Too many publishers: the one silent for longest is told of no more, but how far it is stays known."""
@@ -304,7 +317,7 @@ class Windows:
     not know how far it is. `waiting`: the topics in which this node is still to be linked. `evictions`: how often a
     stream made way for another, because its topic had too many. `gaps`: told; `late`: publications that came after
     their gap. `unheld_bytes`: of all streams of this node's own; `not_held`: publications of these that will not be
-    held. `past`: the streams of publishers silent for long.
+    held. `past`: the streams of publishers silent for long. `rounds`: of announcements, so far.
     """
 
     def __init__(self, settings: Dissemination, out: Outbox) -> None:
@@ -323,6 +336,7 @@ class Windows:
         self.unheld_bytes = 0
         self.not_held = 0
         self.past = Past()
+        self.rounds = 0
         self._retired: dict[StreamKey, tuple[int, Time]] = {}
         self._is_sweeping = False
 
@@ -389,8 +403,9 @@ class Windows:
         self.late += 1
 
     def keep_changed(self, streams: list[Stream]) -> None:
-        """What is still to be told of after an announcement."""
+        """What is still to be told of after a round of announcements."""
         self.changed = streams
+        self.rounds += 1
 
     def retire(self, topic: Topic, now: Time) -> TopicWindow:
         """A topic given up: should it be taken up again, nothing is delivered twice."""

@@ -455,3 +455,25 @@ def test_when_a_branch_falls_silent_the_wait_follows_the_round_trips_of_neighbou
     assert waited(1 * MILLISECOND) < 300 * MILLISECOND
     assert waited(100 * MILLISECOND) > 400 * MILLISECOND
     assert waited(0) > 1000 * MILLISECOND
+
+
+@pytest.mark.parametrize("after_ms", range(0, 320, 20))
+def test_what_came_before_a_branch_was_grafted_is_announced_without_delay(after_ms: int) -> None:
+    """The node that is grafted was off the tree when it came, and is on it in the next round of announcements."""
+    nodes = Neighbourhood([(1, 2), (2, 3), (1, 4), (3, 4)], graft_delay=SECOND, retell_period=SECOND)
+    for node in nodes.parts:
+        nodes.parts[node].note_round_trip(1 * MILLISECOND)
+    for _ in range(40):
+        nodes.publish(1)
+        nodes.publish(2)
+        nodes.publish(4)
+        nodes.run(5)
+    nodes.run(1000)
+    parent, other = sorted({2, 4}, key=lambda peer: peer not in nodes.parts[3].topics[TOPIC].eager)
+    nodes.drops = lambda sender, to, message: parent in (sender, to)
+    nodes.publish(1)
+    nodes.run(after_ms)
+    sequence, begun = nodes.publish(other), nodes.now
+    while sequence not in nodes.sequences(3, other):
+        nodes.run(5)
+    assert nodes.now - begun < 500 * MILLISECOND
