@@ -124,11 +124,18 @@ def resume_maintainer(
     within: Within | None = None,
     **options: Any,
 ) -> Maintainer:
-    """Go on from a snapshot, with the same system and options, as if nothing had happened in between."""
+    """Go on from a snapshot, with the same system and options, as if nothing had happened in between.
+
+    With k = 2 it must be of such a maintainer: what is only connected would stay so, and be called 2-connected. (Under
+    rules that leave no way a topic may be cut; a snapshot is then taken as it is.)
+    """
+    from omen.maintain.starting import require_two_connected
     from omen.maintain.state import State
 
     system = _system(name)
     values = resolve(name, system.options, options)
+    if int(values.get("k", 1)) > 1 and within is None:
+        require_two_connected(snapshot.interests, snapshot.overlay)
     return system.make(State.restored(snapshot), values, workload or snapshot.interests, within)
 
 

@@ -29,11 +29,11 @@ def initial_state(
         topic, parts = split
         raise InvalidInput(f"topic {topic!r} is in {parts} pieces: a maintainer starts from a topic-connected overlay")
     if k > 1:
-        _require_two_connected(interests, overlay)
+        require_two_connected(interests, overlay)
     return state
 
 
-def _require_two_connected(interests: Interests, overlay: Overlay) -> None:
+def require_two_connected(interests: Interests, overlay: Overlay) -> None:
     from omen.quality import check_overlay
 
     failing = check_overlay(interests, overlay, k=2).failing

@@ -7,6 +7,7 @@ import pytest
 from omen import check_overlay, design_overlay, start_maintainer
 from omen.churn import Event, Join, Leave, Resubscribe
 from omen.errors import InvalidInput
+from omen.maintain import resume_maintainer
 from reference.instances import random_interests
 
 INTERESTS = random_interests(40, 8, 2, 5, 0.5, seed=11)
@@ -51,6 +52,21 @@ def test_what_was_changed_is_told() -> None:
 def test_an_overlay_with_cut_nodes_is_refused() -> None:
     with pytest.raises(InvalidInput, match="would cut topic"):
         start_maintainer("shadow", INTERESTS, design_overlay(INTERESTS, "low-oda"), k=2)
+
+
+def test_a_snapshot_of_a_maintainer_with_k_1_is_not_gone_on_with_at_k_2() -> None:
+    maintainer = start_maintainer("shadow", INTERESTS)
+    with pytest.raises(InvalidInput, match="would cut topic"):
+        resume_maintainer("shadow", maintainer.snapshot(), k=2)
+
+
+def test_a_snapshot_of_a_maintainer_with_k_2_is_gone_on_with() -> None:
+    maintainer = start_maintainer("shadow", INTERESTS, k=2)
+    maintainer.apply(BATCHES[0])
+    resumed = resume_maintainer("shadow", maintainer.snapshot(), k=2)
+    for batch in BATCHES[1:]:
+        assert resumed.apply(batch).added == maintainer.apply(batch).added
+        assert check_overlay(resumed.interests(), resumed.overlay(), k=2).holds
 
 
 def test_links_are_not_rebalanced_away() -> None:
