@@ -85,8 +85,10 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     },
     "worlds": {
         "reported": _search("within", "900000..901999"),
-        "within": _search("within", "40000000..40099999"),
+        **{f"within-{n}": _search("within", f"400{n}0000..400{n}9999") for n in range(10)},
         "beyond": _search("beyond", "40000000..40004999"),
+        "twofold": _search("twofold", "980000..980299"),
+        "dispensable": "tests.simulation.dispensable --count 100",
         "explore-3": "omen.cli simulate --explore --nodes 3 --events 2 --delays 3 --seconds 3600 --workers 2",
         "explore-4": "omen.cli simulate --explore --nodes 4 --events 2 --delays 2 --seconds 3600 --workers 2",
     },
@@ -133,14 +135,17 @@ PARTS: Mapping[str, Mapping[str, str]] = {
 
 NOT_RUN = ("pipeline", "report", "sweep")
 """Rooms that no run loads: a change there leaves what was recorded true."""
-PLACES = (
-    "src",
-    *(f":(exclude)src/omen/{room}" for room in NOT_RUN),
-    "tests/network",
-    "tests/simulation",
-    "bench/*.py",
-    ":(exclude,glob)**/test_*.py",
-)
+NOT_SIMULATED = (*NOT_RUN, "systems", "net", "mqtt", "web", "cli")
+"""And those that no simulated world loads, but for the words of a command line."""
+SIMULATED = ("worlds",)
+"""The parts whose runs are simulated worlds alone."""
+
+
+def places(part: str) -> tuple[str, ...]:
+    """What the runs of a part load, for git."""
+    rooms = NOT_SIMULATED if part in SIMULATED else NOT_RUN
+    scripts = ("tests/simulation",) if part in SIMULATED else ("tests/network", "tests/simulation", "bench/*.py")
+    return ("src", *(f":(exclude)src/omen/{room}" for room in rooms), *scripts, ":(exclude,glob)**/test_*.py")
 
 
 @dataclass(frozen=True)
@@ -185,14 +190,14 @@ def read_records(path: Path = RECORDS) -> list[Record]:
     return [Record(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def code_now() -> str:
-    """The last commit that changed what is run."""
+def code_now(part: str) -> str:
+    """The last commit that changed what the runs of a part load."""
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=True, text=True).stdout.strip()
 
-    commit = git("log", "-1", "--format=%h", "--", *PLACES)
-    return commit + ("+" if git("status", "--porcelain", "--", *PLACES) else "")
+    commit = git("log", "-1", "--format=%h", "--", *places(part))
+    return commit + ("+" if git("status", "--porcelain", "--", *places(part)) else "")
 
 
 def run_one(part: str, name: str, commit: str) -> Record:
@@ -268,7 +273,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in wanted:
             print(f"{name:20s} python -m {known[name]}")
         return 0
-    commit = code_now()
+    commit = code_now(told.part)
     now = [record for record in read_records() if record.part == told.part and record.commit == commit]
     done = {record.run for record in now if record.went_well}
     well = True
