@@ -11,8 +11,8 @@ from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import Graft, Prune, RetransmissionRequest, StreamKey
 
 STREAMS_ASKED = 64
-"""Of those that a broken branch brought, the ones heard last: also one that was silent for long may have been sent into
-it, and by announcements alone that takes some hundred milliseconds.
+"""Of those that a broken branch brought, at least so many, the ones heard last, and all of `pace_time`: also one that
+was silent for long may have been sent into it, and by announcements alone that takes some hundred milliseconds.
 """
 
 
@@ -58,18 +58,20 @@ class Plumtree:
         Returned: who took its place.
         """
         cut_off = [stream for stream in carried.streams.values() if stream.parent == broken and stream.is_settled]
+        recent = sum(now - stream.heard < self._settings.pace_time for stream in cut_off)
         wants = tuple(
             (carried.topic, stream.publisher, stream.incarnation, stream.last + 1, 0)
-            for stream in sorted(cut_off, key=heard_of)[-STREAMS_ASKED:]
+            for stream in sorted(cut_off, key=heard_of)[-max(recent, STREAMS_ASKED) :]
         )
         others = []
         for peer in sorted(carried.peers.keys() - {broken} - self._slow):
             if peer not in carried.eager:
                 carried.make_eager(peer)
                 others.append(peer)
-            if wants:
-                self._out.send(carried.peers[peer], RetransmissionRequest(wants, graft=True))
-            elif peer in others:
+            for begin in range(0, len(wants), STREAMS_ASKED):
+                some = wants[begin : begin + STREAMS_ASKED]
+                self._out.send(carried.peers[peer], RetransmissionRequest(some, graft=True))
+            if not wants and peer in others:
                 self._out.send(carried.peers[peer], Graft(carried.topic))
         for stream in cut_off:
             stream.parent = NOBODY

@@ -402,6 +402,28 @@ def test_when_a_branch_breaks_what_comes_from_a_publisher_long_silent_is_found_a
         assert nodes.sequences(node, 1)[-1] == missed
 
 
+def test_when_a_branch_breaks_all_publishers_that_are_active_are_asked_for_however_many() -> None:
+    """Of the hundred behind node 1 each says one thing into the link that breaks."""
+    ring, publishers = [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (1, 6)], range(100, 200)
+    nodes = Neighbourhood([*ring, *((1, each) for each in publishers)], graft_delay=SECOND, retell_period=SECOND)
+    nodes.latency = lambda sender, to: (4 if {sender, to} == {5, 6} else 1) * MILLISECOND
+    for _ in range(20):
+        for publisher in (1, 6):
+            nodes.publish(publisher)
+        nodes.run(5)
+    for publisher in publishers:
+        nodes.publish(publisher)
+    nodes.run(200)
+    assert (5, 6) not in nodes.tree()
+    nodes.crash(2)
+    missed = [nodes.publish(publisher) for publisher in publishers]
+    for end in (1, 3):
+        nodes.broken(end, 2)
+    nodes.run(25)
+    for node in (3, 4, 5):
+        assert [nodes.sequences(node, publisher)[-1] for publisher in publishers] == missed
+
+
 def test_what_a_publisher_sent_into_a_link_that_broke_is_asked_for_by_the_others_at_once() -> None:
     nodes = Neighbourhood([(1, 2), (2, 4), (1, 4)], graft_delay=SECOND, retell_period=SECOND)
     nodes.latency = lambda sender, to: (20 if {sender, to} == {1, 4} else 1) * MILLISECOND
