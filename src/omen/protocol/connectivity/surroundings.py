@@ -267,10 +267,11 @@ class Surroundings:
     def _join(self, topic: Topic, roots: Mapping[NodeId, NodeId], barred: Barred) -> list[Pair]:
         """Links that join the neighbours' pieces of one topic, as far as there are any."""
         bit = self._bits[topic]
-        pieces: dict[NodeId, list[NodeId]] = {roots[node]: [] for node, has in self._near.items() if has & bit}
-        for node in sorted((node for node in roots if self._takes(topic, node)), key=self._burden):
-            if roots[node] in pieces:
-                pieces[roots[node]].append(node)
+        concerned = {roots[node] for node, has in self._near.items() if has & bit}
+        takers = [node for node in roots if roots[node] in concerned and self._takes(topic, node)]
+        pieces: dict[NodeId, list[NodeId]] = {}
+        for node in sorted(_with_another(takers, roots, barred), key=self._burden):
+            pieces.setdefault(roots[node], []).append(node)
         parent = {root: root for root in pieces}
         found: list[tuple[tuple[int, int], Pair]] = []
         for one, other in combinations(sorted(pieces), 2):
@@ -320,6 +321,17 @@ class Surroundings:
 
 def _is_barred(pair: Pair, barred: Barred) -> bool:
     return pair[1] in barred.get(pair[0], NOBODY)
+
+
+def _with_another(takers: Iterable[NodeId], roots: Mapping[NodeId, NodeId], barred: Barred) -> list[NodeId]:
+    """Those of these that can be linked to one in another piece. Around a hub few may be, and each pair of the others
+    need not be looked at.
+    """
+    members: dict[NodeId, set[NodeId]] = {}
+    for node in takers:
+        members.setdefault(roots[node], set()).add(node)
+    everyone = frozenset[NodeId]().union(*members.values())
+    return [node for node in takers if node not in barred or not everyone <= barred[node] | members[roots[node]]]
 
 
 def _first_free(ends: Iterable[NodeId], others: Sequence[NodeId], barred: Barred) -> tuple[NodeId, NodeId] | None:
