@@ -102,7 +102,7 @@ class Config:
     answer_timeout: Time = 60 * MILLISECOND
     """After this a question is asked again."""
     attempts: int = 4
-    """How often a question is asked before its addressee counts as lost."""
+    """After so many of these times its addressee counts as lost."""
     standby_timeout: Time = 4 * SECOND
     """After this a successor takes over an event whose handling it has not heard of (omen Alg. 5)."""
     tombstone_life: Time = 60 * SECOND

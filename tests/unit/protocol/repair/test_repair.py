@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omen.protocol.events import NodeId, Notify, RepairStage, RepairStageEntered, SetTimer, Timer
+from omen.protocol.events import NodeId, Notify, RepairStage, RepairStageEntered, Send, SetTimer, Timer
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.base import EventKind
@@ -187,12 +187,32 @@ def test_a_node_known_by_the_word_of_others_alone_has_to_say_itself_that_it_is_t
     relayed = [(to, message) for to, message in sent(coordinating.context.out) if isinstance(message, RelayedQuery)]
     assert [(to, message.to) for to, message in relayed] == [(7, (20,))]
     coordinating.answer({7: (20,), 8: (20,)})
-    for _ in range(coordinating.context.config.attempts):
+    for _ in range(2 * coordinating.context.config.attempts - 1):
         assert repair.stage is RepairStage.CHECKING
         coordinating.fire(RepairStage.CHECKING)
     assert repair.stage is RepairStage.ASKING
     coordinating.answer({7: (20,), 8: (20,)})
     assert repair.planned == [(7, 8)]
+
+
+def test_a_silent_member_is_asked_twice_per_timeout_and_counts_as_lost_after_as_long_as_ever() -> None:
+    """Once per timeout, one living member in sixty counted as lost where a fifth of all messages is lost."""
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    repair = coordinating.repairer.repair
+    assert repair is not None
+    coordinating.reply(ref(7))
+    asked = waited = 0
+    while 8 not in repair.gone:
+        for output in coordinating.context.out.take():
+            if isinstance(output, Send) and isinstance(output.message, ShadowQuery):
+                asked += output.to == 8
+            elif isinstance(output, SetTimer) and output.timer == RepairTimer(repair.stage, LOST, repair.attempt):
+                wait = output.delay
+        waited += wait
+        coordinating.fire(RepairStage.ASKING)
+    config = coordinating.context.config
+    assert (asked, waited) == (2 * config.attempts - 1, config.attempts * config.answer_timeout)
 
 
 def test_what_hangs_loose_is_not_asked_and_new_links_need_no_question() -> None:
