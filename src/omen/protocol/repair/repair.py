@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Timer, Topic
 from omen.protocol.membership.ring import Ring
@@ -22,6 +24,7 @@ from omen.protocol.messages.overlay import (
 )
 from omen.protocol.repair.backups import members_for_join
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
+from omen.protocol.repair.join_check import Pair
 from omen.protocol.repair.led_walk import LedWalk
 from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, NotReady, Outcome, PutOff
 from omen.protocol.repair.shadow_set import Loss, Repair
@@ -29,6 +32,11 @@ from omen.protocol.repair.views import Views
 
 WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING = RepairStage
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
+ASKED = (ASKING, CHECKING)
+LINKS_AT_ONCE = 48
+"""Planned links that one end hears of at a time. It opens each for the coordinator, from a budget (see `validation`):
+more at once, asked for again and again, would be dropped there, and in the end held against the coordinator.
+"""
 WALKS_AT_MOST = 8
 PUT_OFF_AT_MOST = 6
 
@@ -353,17 +361,18 @@ class Repairer:
 
     def _set_try_timer(self, repair: Repair) -> None:
         """The first answer may take its time; a member that is silent then is asked again twice as often."""
-        wait = self._config.answer_timeout // 2 if repair.tries else self._config.answer_timeout
+        again = repair.stage in ASKED and repair.tries > 0 and not repair.unheard
+        wait = self._config.answer_timeout // 2 if again else self._config.answer_timeout
         self._out.set_timer(RepairTimer(repair.stage, repair.event, repair.attempt), wait)
 
-    @property
-    def _most_tries(self) -> int:
+    def _most_tries(self, repair: Repair) -> int:
         """Questions to a silent member until it counts as lost: as many as fit into `attempts` timeouts.
 
         With one in each timeout, where a fifth of all messages is lost one living member in sixty would count as lost,
-        rejoin, and so begin further repairs; with two it is one in 1,300.
+        rejoin, and so begin further repairs; with two it is one in 1,300. A link takes its ends a round trip of their
+        own, and each proposal of it is paid from a budget: these are repeated once in each.
         """
-        return 2 * self._config.attempts - 1
+        return 2 * self._config.attempts - 1 if repair.stage in ASKED else self._config.attempts
 
     def on_reply(self, message: ShadowReply) -> Outcome | None:
         repair = self.repair
@@ -490,7 +499,7 @@ class Repairer:
         repair.tries += 1
         repair.unheard = set()
         if repair.stage == ASKING:
-            if repair.tries >= self._most_tries:
+            if repair.tries >= self._most_tries(repair):
                 repair.tries = 0
                 grown = [self._inherit(repair, node) for node in sorted(repair.inquiries)]
                 grown += [self._pass_over(repair, node) for node in repair.silent()]
@@ -499,11 +508,11 @@ class Repairer:
             else:
                 return self._ask_silent(repair)
         elif repair.stage == CHECKING:
-            if repair.tries >= self._most_tries:
+            if repair.tries >= self._most_tries(repair):
                 return self._doubt_silent(repair, repair.check.silent())
             self._ask_witnesses(repair)
             return None
-        elif repair.tries >= self._most_tries:
+        elif repair.tries >= self._most_tries(repair):
             if repair.is_centre_silent():
                 self.repair = None
                 return Abandoned(repair.event)
@@ -530,18 +539,26 @@ class Repairer:
         rho = self._config.repair_rho if repair.centre is None else self._config.rho
         pairs = repair.plan(self._context.engine, rho, self._config.halo_hops > 0, self._config.sigma)
         repair.planned = pairs
-        repair.open_links = {pair: set() for pair in pairs}
+        repair.open_links = {pair: set() for pair in sorted(pairs)}
+        repair.under_way = set()
         repair.made.extend(pairs)
         return self._propose(repair)
 
     def _propose(self, repair: Repair) -> Outcome | None:
-        for ref, proposal in repair.proposals(self._peer_table.ref):
-            self._out.send(ref, proposal)
+        self._begin_links(repair)
+        self._send_proposals(repair, sorted(repair.under_way))
         if repair.open_links and self._config.remedies.redo_unconfirmed:
             self._set_try_timer(repair)
         else:
             return self._check(repair)
         return None
+
+    def _begin_links(self, repair: Repair) -> list[Pair]:
+        return repair.begin_links(LINKS_AT_ONCE if self._config.remedies.redo_unconfirmed else len(repair.open_links))
+
+    def _send_proposals(self, repair: Repair, pairs: Sequence[Pair]) -> None:
+        for ref, proposal in repair.proposals(self._peer_table.ref, pairs):
+            self._out.send(ref, proposal)
 
     def on_confirmed(self, sender: NodeId, message: LinkConfirmed) -> Outcome | None:
         repair = self.repair
@@ -558,8 +575,12 @@ class Repairer:
         repair.confirmed_by.add(sender)
         if len(ends) == 2:
             del repair.open_links[pair]
+            repair.under_way.discard(pair)
         if repair.stage == LINKING and not repair.open_links:
             return self._check(repair)
+        if len(ends) == 2 and repair.stage == LINKING and (begun := self._begin_links(repair)):
+            repair.tries = 0
+            self._send_proposals(repair, begun)
         return None
 
     def _check(self, repair: Repair) -> Outcome | None:

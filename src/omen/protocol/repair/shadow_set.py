@@ -61,7 +61,8 @@ class Repair(msgspec.Struct):
     gone: set[NodeId] = msgspec.field(default_factory=set)
     passed_over: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
     inquiries: set[NodeId] = msgspec.field(default_factory=set)
-    open_links: dict[tuple[NodeId, NodeId], set[NodeId]] = msgspec.field(default_factory=dict)
+    open_links: dict[Pair, set[NodeId]] = msgspec.field(default_factory=dict)
+    under_way: set[Pair] = msgspec.field(default_factory=set)
     confirmed_by: set[NodeId] = msgspec.field(default_factory=set)
     made: list[tuple[NodeId, NodeId]] = msgspec.field(default_factory=list)
     agreed_by_both: bool = True
@@ -254,16 +255,27 @@ class Repair(msgspec.Struct):
 
     def note_in_vain(self) -> None:
         """These links were planned, and have not come about although both ends answer."""
-        self.in_vain.update(_pair(*pair) for pair in self.open_links)
+        self.in_vain.update(_pair(*pair) for pair in self.open_links if pair in self.under_way)
 
-    def proposals(self, me: Ref) -> Iterator[tuple[Ref, LinkProposal]]:
+    def begin_links(self, most: int) -> list[Pair]:
+        """The planned links that ends may now be told of, so many at a time at each end."""
+        busy = Counter(end for pair in self.under_way for end in pair)
+        begun = []
+        for pair in self.open_links:
+            if pair not in self.under_way and max(busy[end] for end in pair) < most:
+                busy.update(pair)
+                begun.append(pair)
+        self.under_way.update(begun)
+        return begun
+
+    def proposals(self, me: Ref, pairs: Iterable[Pair]) -> Iterator[tuple[Ref, LinkProposal]]:
         """What is to be told to each end that has not confirmed its link."""
         refs = dict(self.members)
         if self.centre is not None:
             refs[self.centre.id] = self.centre
-        for (one, other), confirmed in sorted(self.open_links.items()):
+        for one, other in pairs:
             for end, far in ((one, other), (other, one)):
-                if end not in confirmed:
+                if end not in self.open_links[one, other]:
                     yield refs[end], LinkProposal(me, self.event, self.attempt, refs[far])
 
     def has_both(self, pair: tuple[NodeId, NodeId]) -> bool:

@@ -57,8 +57,21 @@ def test_a_link_that_nothing_goes_around_is_planned_again_and_again_and_then_giv
     for _ in range(GIVEN_UP):
         assert plan(repair) == [(1, 2)]
         repair.open_links = {(1, 2): set()}
+        repair.under_way = {(1, 2)}
         repair.note_in_vain()
     assert plan(repair) == []
+
+
+def test_ends_hear_of_so_many_links_at_a_time_and_only_those_can_be_in_vain() -> None:
+    repair = loss((1, 2, 3, 4), {1})
+    repair.open_links = {(1, 2): set(), (1, 3): set(), (1, 4): set(), (3, 4): set()}
+    assert repair.begin_links(2) == [(1, 2), (1, 3), (3, 4)]
+    assert repair.begin_links(2) == []
+    repair.note_in_vain()
+    assert (1, 4) not in repair.in_vain
+    del repair.open_links[1, 3]
+    repair.under_way.discard((1, 3))
+    assert repair.begin_links(2) == [(1, 4)]
 
 
 def test_pieces_still_joined_round_the_loss_need_no_link() -> None:
