@@ -8,7 +8,10 @@ from omen.protocol.events import MILLISECOND, SECOND, Time
 ROUND_TRIPS = 4
 SHORTEST_DELAY = 50 * MILLISECOND
 COPIES = 16
-"""So many publications that came twice in one round of announcements: requests, or grafts of branches, were early."""
+"""So many publications that came twice in one round of announcements: requests, or grafts of branches, were early.
+
+Those that new links and bypasses bring are not counted: all their branches are on the tree at first, on purpose.
+"""
 CALM = 4 * SECOND
 """After so long without many, half is waited again: where links are full for minutes, halving it sooner would fill them
 up again and again."""

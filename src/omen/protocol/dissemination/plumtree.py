@@ -389,7 +389,8 @@ class Dissemination:
             self._windows.count_late()
         else:
             self.duplicates += 1
-            self._pace.copies += 1
+            if now >= stream.carried.copies_until:
+                self._pace.copies += 1
             if sequence > stream.requested_to:
                 self._tree.on_duplicate(stream, sender, now)
 

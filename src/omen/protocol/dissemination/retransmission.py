@@ -286,12 +286,15 @@ class Retransmission:
             self._send(peer)
 
     def _under_way(self) -> dict[Stream, list[tuple[int, int]]]:
-        """What is requested of each stream; found for all of them at once, for there may be many."""
+        """What is requested of each stream; found for all of them at once, for there may be many.
+
+        Only from neighbours that keep it: one that was asked whether it does may be silent, and others have it by then.
+        """
         found: dict[Stream, list[tuple[int, int]]] = {}
         for requests in self._requests.values():
             for request in requests:
                 for stream, first, last in request.ranges:
-                    if request.peer in stream.carried.peers:
+                    if request.peer in stream.carried.peers and self._reach(stream, request.peer, first) >= first:
                         found.setdefault(stream, []).append((first, last))
         return found
 
@@ -410,7 +413,8 @@ class Retransmission:
             known = stream.known.get(peer)
             if known is not None and known.at >= hole.since and known.at > stream.carried.linked_last:
                 continue
-            if now - stream.questioned.get(peer, NEVER) >= self._settings.pull_retry and self._has_credit(peer, now):
+            is_due = now - stream.questioned.get(peer, NEVER) >= self._flow(peer).patience
+            if is_due and self._has_credit(peer, now):
                 stream.questioned[peer] = now
                 self._add(stream, peer, hole.first, hole.first, now)
 

@@ -64,6 +64,7 @@ class Plumtree:
             for stream in sorted(cut_off, key=heard_of)[-max(recent, STREAMS_ASKED) :]
         )
         others = []
+        carried.expect_copies(now)
         for peer in sorted(carried.peers.keys() - {broken} - self._slow):
             if peer not in carried.eager:
                 carried.make_eager(peer)

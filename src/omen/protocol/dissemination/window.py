@@ -123,7 +123,8 @@ class TopicWindow:
 
     `linked_at`: when this node was linked in the topic; None while it waits for that. `limit`: what the window may hold
     in bytes before it has to ask for room. `company_since`, `linked_last`, `lost_at`: since when there is a neighbour,
-    when the last one came and when one was last lost.
+    when the last one came and when one was last lost. `copies_until`: branches that are new, or took the place of a
+    broken one, bring what comes by others too; by then those are cut.
     """
 
     def __init__(self, topic: Topic, config: Dissemination, is_wanted: bool, windows: Windows) -> None:
@@ -153,6 +154,7 @@ class TopicWindow:
         self.company_since: Time = NEVER
         self.linked_last: Time = NEVER
         self.lost_at: Time = NEVER
+        self.copies_until: Time = NEVER
         self._config = config
         self._windows = windows
         self._room = windows.budget
@@ -169,8 +171,12 @@ class TopicWindow:
                 if stream.is_own:
                     stream.alone_until = stream.first - 1
         self.linked_last = now
+        self.expect_copies(now)
         self.peers[ref.id] = ref
         self.make_eager(ref.id)
+
+    def expect_copies(self, now: Time) -> None:
+        self.copies_until = now + self._config.pace_time
 
     def _age_from(self, now: Time) -> None:
         """What was kept because nobody could have it yet ages from now on, as if it had just been published."""

@@ -37,6 +37,7 @@ from omen.protocol.messages.overlay import Heartbeat, IndirectPing, Ping, Pong, 
 HEALTH_AT_MOST = 6
 SILENT_PERIODS = 2
 SILENT_PERIODS_AT_MOST = 8
+ROUND_TRIPS_KEPT = 4
 RELAYED_AT_MOST = 64
 
 
@@ -65,8 +66,8 @@ class ProbeTimer(Timer, frozen=True):
 class Peer(msgspec.Struct):
     """A node that is watched. `gap` and `deviation`: between its messages, smoothed as TCP smooths round trips.
 
-    `round_trip` and `jitter`: of a heartbeat and its echo, smoothed too; 0 until one was measured. `echo`: what its
-    last heartbeat said was the time by its clock.
+    `round_trips`: of the last heartbeats and their echoes; `round_trip`: the longest of these, 0 until one was
+    measured. `echo`: what its last heartbeat said was the time by its clock.
     """
 
     ref: Ref
@@ -76,7 +77,7 @@ class Peer(msgspec.Struct):
     heartbeat: Time = 0
     echo: int = 0
     round_trip: Time = 0
-    jitter: Time = 0
+    round_trips: tuple[Time, ...] = ()
     state: PeerState = ALIVE
     since: Time = 0
     nonce: int = 0
@@ -122,8 +123,8 @@ class FailureDetector:
         longest, peers = 0, self.peers
         for node in nodes:  # a loop, for it is asked with each heartbeat
             peer = peers.get(node)
-            if peer is not None and (usual := peer.round_trip + 4 * peer.jitter) > longest:
-                longest = usual
+            if peer is not None and peer.round_trip > longest:
+                longest = peer.round_trip
         return longest
 
     def start(self) -> None:
@@ -161,7 +162,7 @@ class FailureDetector:
             return False
         peer.echo = message.sent
         if 0 < message.echo <= now - message.held:
-            _smooth(peer, now - message.held - message.echo)
+            _note_round_trip(peer, now - message.held - message.echo)
         if peer.heartbeat:
             gap = min(now - peer.heartbeat, SILENT_PERIODS_AT_MOST * self._config.heartbeat_period)
             peer.deviation += (abs(gap - peer.gap) - peer.deviation) // 4
@@ -318,10 +319,10 @@ class FailureDetector:
         return failed
 
 
-def _smooth(peer: Peer, round_trip: Time) -> None:
-    """As TCP does (RFC 6298)."""
-    if not peer.round_trip:
-        peer.round_trip, peer.jitter = max(round_trip, 1), round_trip // 2
-        return
-    peer.jitter += (abs(round_trip - peer.round_trip) - peer.jitter) // 4
-    peer.round_trip = max(peer.round_trip + (round_trip - peer.round_trip) // 8, 1)
+def _note_round_trip(peer: Peer, round_trip: Time) -> None:
+    """The longest of the last few counts: what was slow once, as while nodes begin together, is soon forgotten.
+
+    Smoothed as TCP does (RFC 6298), one slow heartbeat of 100 ms counted for twenty seconds.
+    """
+    peer.round_trips = (max(round_trip, 1), *peer.round_trips[: ROUND_TRIPS_KEPT - 1])
+    peer.round_trip = max(peer.round_trips)

@@ -11,7 +11,7 @@ from omen.protocol.config import Dissemination as Settings
 from omen.protocol.dissemination import pace as module
 from omen.protocol.dissemination.pace import CALM, COPIES, SHORTEST_DELAY, Pace
 from omen.protocol.events import MILLISECOND, SECOND
-from omen.protocol.messages.publications import Publication, RetransmissionRequest, make_publication
+from omen.protocol.messages.publications import Graft, Publication, RetransmissionRequest, make_publication
 from unit.protocol.dissemination.neighbourhood import TOPIC, Neighbourhood, publish_many
 
 LONGEST = Settings().graft_delay
@@ -120,6 +120,62 @@ def lose_one(nodes: Neighbourhood) -> int:
     nodes.run(5)
     nodes.drops = lambda *_: False
     return sequence
+
+
+def publish_beside_the_tree(nodes: Neighbourhood) -> None:
+    """Node 1, whose stream the tree follows, is silent, so no branch is cut between 2 and 3, which publish."""
+    before = nodes.parts[2].duplicates
+    for number in range(300):
+        nodes.publish(2 + number % 2)
+        nodes.run(5)
+    assert nodes.parts[2].duplicates > before + 4 * COPIES
+
+
+def has_it_soon(nodes: Neighbourhood) -> bool:
+    """Whether node 2 has what was lost to it after a round of announcements and the shortest wait."""
+    lost = lose_one(nodes)
+    nodes.run(350)
+    return lost in nodes.sequences(2, 1)
+
+
+def measured(nodes: Neighbourhood) -> Neighbourhood:
+    for part in nodes.parts.values():
+        part.note_round_trip(MILLISECOND)
+    return nodes
+
+
+def test_copies_that_a_new_link_brings_delay_no_repair() -> None:
+    """A newcomer waited up to a second for what it lacked in its first ten: all its links are on the tree at first."""
+    nodes = measured(Neighbourhood([(1, 2), (1, 3)]))
+    nodes.publish(1)
+    nodes.run(50)
+    nodes.link(2, 3)
+    publish_beside_the_tree(nodes)
+    assert has_it_soon(nodes)
+
+
+def test_copies_that_a_bypass_brings_delay_no_repair() -> None:
+    nodes = measured(Neighbourhood([(1, 2), (1, 3), (2, 3)]))
+    nodes.publish(1)
+    nodes.run(3000)
+    nodes.publish(1)
+    nodes.run(50)
+    nodes.broken(2, 1)
+    publish_beside_the_tree(nodes)
+    assert has_it_soon(nodes)
+
+
+def test_copies_without_a_new_branch_do() -> None:
+    """As where a branch was grafted early."""
+    nodes = measured(Neighbourhood([(1, 2), (1, 3), (2, 3)]))
+    nodes.publish(1)
+    nodes.run(3000)
+    nodes.publish(1)
+    nodes.run(50)
+    for node, peer in ((2, 3), (3, 2)):
+        nodes.parts[node].on_control(peer, Graft(TOPIC), nodes.now)
+    publish_beside_the_tree(nodes)
+    assert not has_it_soon(nodes)
 
 
 def test_round_trips_do_not_undo_what_copies_have_shown() -> None:

@@ -11,6 +11,7 @@ from omen.net.settings import LIVE
 from omen.protocol.config import Config
 from omen.protocol.context import Outbox
 from omen.protocol.dissemination.plumtree import Dissemination
+from omen.protocol.dissemination.retransmission import RetransmissionTimer
 from omen.protocol.events import MILLISECOND, SECOND, Send, SetTimer
 from omen.protocol.messages.overlay import Ref
 from omen.protocol.messages.publications import (
@@ -267,6 +268,27 @@ def test_a_neighbour_that_is_asked_in_vain_for_streams_that_are_none_is_asked_fo
                     part.on_control(2, Announce((), False, output.message.number), now)
                     outputs += out.take()
     assert in_vain > 5 and asked_at is not None and asked_at - SECOND <= 1100 * MILLISECOND, "as without them"
+
+
+def test_a_neighbour_that_has_it_by_now_is_asked_though_a_silent_one_was_asked_in_vain() -> None:
+    """One that freezes keeps its links, and whoever hears that something is missing asks it as well as the others."""
+    out = Outbox(1)
+    part = Dissemination(Ref(1, 1, ""), replace(Config(), dissemination=LIVE.dissemination), out)
+    topics = frozenset({TOPIC})
+    part.refresh(topics, topics, frozenset(), {peer: (Ref(peer, 1, ""), topics) for peer in (2, 9)}, 0)
+    part.note_round_trip(MILLISECOND)
+    part.receive(9, make_publication(stream_key(TOPIC, 5, 1), 1, b"x", True), 0)
+    awaits = StreamMark(5, 1, 1, 1, 1, 1, 0, top=2, holes=((2, 2),))
+    has = StreamMark(5, 1, 1, 1, 2, 1, 0, top=2)
+    asked: list[tuple[int, int]] = []
+    for now in range(SECOND, 2 * SECOND, 10 * MILLISECOND):
+        if now in (SECOND, SECOND + 200 * MILLISECOND):
+            part.on_control(2, Announce(((TOPIC, (awaits if now == SECOND else has,)),)), now)
+        part.on_timer(RetransmissionTimer(), now)
+        sends = [output for output in out.take() if isinstance(output, Send)]
+        asked += [(send.to, now) for send in sends if isinstance(send.message, RetransmissionRequest)]
+    assert asked[0][0] == 9, "nobody was known to have it"
+    assert asked[1] == (2, SECOND + 200 * MILLISECOND)
 
 
 def test_a_neighbour_that_had_nothing_is_asked_again_over_a_new_link_without_delay() -> None:
