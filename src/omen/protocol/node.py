@@ -52,8 +52,8 @@ from omen.protocol.parts import build_parts
 from omen.protocol.peer_losses import PeerLosses
 from omen.protocol.publishing import Publishing
 from omen.protocol.repair.loss_reports import LossReportLookup
-from omen.protocol.repair.repair import LinkedLossLookup
 from omen.protocol.repair.requests import DepartTimer
+from omen.protocol.repair.timers import LinkedLossLookup
 from omen.protocol.shown import ShownNode
 from omen.protocol.storage.storage import StorageLookup
 from omen.protocol.storage.store import RecordStore

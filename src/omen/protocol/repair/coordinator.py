@@ -27,8 +27,9 @@ from omen.protocol.messages.overlay import (
 )
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, NotReady, Outcome, PutOff
-from omen.protocol.repair.repair import LinkedLossLookup, Repairer, RepairTimer, UnreachedTimer
+from omen.protocol.repair.repair import Repairer
 from omen.protocol.repair.shadow_set import Loss, Repair
+from omen.protocol.repair.timers import LinkedLossLookup, RepairTimer, UnreachedTimer
 from omen.protocol.repair.views import Views
 
 

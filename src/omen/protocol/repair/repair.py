@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from omen.protocol.context import NodeContext
-from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Timer, Topic
+from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Topic
 from omen.protocol.membership.ring import Ring
-from omen.protocol.membership.ring_lookup import LookupPurpose, RingLookup
+from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.base import WALK_STEPS_AT_MOST, EventKind
 from omen.protocol.messages.overlay import (
     EventId,
@@ -28,40 +28,15 @@ from omen.protocol.repair.join_check import Pair
 from omen.protocol.repair.led_walk import LedWalk
 from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, NotReady, Outcome, PutOff
 from omen.protocol.repair.shadow_set import Loss, Repair
+from omen.protocol.repair.timers import LinkedLossLookup, RepairTimer, UnreachedTimer
 from omen.protocol.repair.views import Views
 
 WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING = RepairStage
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
 ASKED = (ASKING, CHECKING)
-LINKS_AT_ONCE = 48
-"""Planned links that one end hears of at a time. It opens each for the coordinator, from a budget (see `validation`):
-more at once, asked for again and again, would be dropped there, and in the end held against the coordinator.
-"""
+LINKS_AT_ONCE = 48  # that one end hears of; it pays for each from a budget, and holds more against the coordinator
 WALKS_AT_MOST = 8
 PUT_OFF_AT_MOST = 6
-
-
-class RepairTimer(Timer, frozen=True):
-    """Those asked have had their time to answer. Of no effect once the repair has moved on."""
-
-    stage: RepairStage
-    event: EventId
-    attempt: int
-
-
-class UnreachedTimer(Timer, frozen=True):
-    """A member that refused a connection is asked once more."""
-
-    event: EventId
-    attempt: int
-    node: NodeId
-
-
-class LinkedLossLookup(LookupPurpose, frozen=True):
-    """Who coordinates the repair of a loss that is linked to the one repaired here?"""
-
-    event: EventId
-    linked: EventId
 
 
 class Repairer:
@@ -385,9 +360,7 @@ class Repairer:
             if message.me.incarnation > repair.members[node].incarnation:
                 if repair.centre is None and node in repair.former:
                     return self._go_on(repair, self._lose_member(repair, node))
-                repair.members[node] = (
-                    message.me
-                )  # its neighbours would refuse a link to the incarnation that has ended
+                repair.members[node] = message.me  # a link to the incarnation that has ended would be refused
             if message.former:
                 repair.former.add(node)
             if message.leaving:
@@ -448,9 +421,7 @@ class Repairer:
         return self._inherit(repair, node)
 
     def _inherit(self, repair: Repair, node: NodeId) -> bool:
-        """Bring a linked loss in, from here where it is this node's to repair, else ask its coordinator; whether
-        done.
-        """
+        """Bring a linked loss in, from here where it is this node's to repair, or ask its coordinator; whether done."""
         linked = repair.losses[node].event
         pending = self._event_queue.pending.get(linked)
         if self._ring.is_coordinator(node) or (pending is not None and pending.inquirers):
@@ -547,10 +518,9 @@ class Repairer:
     def _propose(self, repair: Repair) -> Outcome | None:
         self._begin_links(repair)
         self._send_proposals(repair, sorted(repair.under_way))
-        if repair.open_links and self._config.remedies.redo_unconfirmed:
-            self._set_try_timer(repair)
-        else:
+        if not repair.open_links or not self._config.remedies.redo_unconfirmed:
             return self._check(repair)
+        self._set_try_timer(repair)
         return None
 
     def _begin_links(self, repair: Repair) -> list[Pair]:

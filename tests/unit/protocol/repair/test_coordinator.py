@@ -8,7 +8,7 @@ from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, LinkedLossQuery
 from omen.protocol.repair.coordinator import Coordinator, StandbyTimer
-from omen.protocol.repair.repair import RepairTimer
+from omen.protocol.repair.timers import RepairTimer
 from omen.protocol.repair.views import Shadow, Views
 from unit.protocol.contexts import make_context, ref
 

@@ -13,8 +13,9 @@ from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, RingWalk, RingWalkReply
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.led_walk import STEP_REPEATS, LedWalk
-from omen.protocol.repair.repair import Repairer, RepairTimer
+from omen.protocol.repair.repair import Repairer
 from omen.protocol.repair.shadow_set import Loss
+from omen.protocol.repair.timers import RepairTimer
 from omen.protocol.repair.views import Views
 from unit.protocol.contexts import describe, make_context, ref, sent
 

@@ -20,8 +20,9 @@ from omen.protocol.messages.overlay import (
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.join_check import needed_links
 from omen.protocol.repair.outcomes import Finished, NotReady
-from omen.protocol.repair.repair import Repairer, RepairTimer, UnreachedTimer
+from omen.protocol.repair.repair import Repairer
 from omen.protocol.repair.shadow_set import Loss, to_bits
+from omen.protocol.repair.timers import RepairTimer, UnreachedTimer
 from omen.protocol.repair.views import Shadow, Views
 from unit.protocol.contexts import make_context, ref, sent
 
