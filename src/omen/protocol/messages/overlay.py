@@ -82,24 +82,31 @@ class Status(Message, frozen=True, array_like=True, tag=8):
 
 
 class LinkOpen(Message, frozen=True, array_like=True, tag=10):
-    """`spare`: only connectivity 2 asks for this link, and a node that has all the links it may have says no."""
+    """`spare`: only connectivity 2 asks for this link, and a node that has all the links it may have says no.
+
+    `number`: of the link, as the end that opens counts them. What is said of a former one does not touch the next. 0:
+    from an older version, which does not number them.
+    """
 
     descriptor: Descriptor
     successors: Refs
     spare: bool = False
+    number: Number = 0
 
 
 class LinkOk(Message, frozen=True, array_like=True, tag=11):
     descriptor: Descriptor
     successors: Refs
+    number: Number = 0
 
 
 class LinkSeen(Message, frozen=True, array_like=True, tag=12):
-    pass
+    number: Number = 0
 
 
 class LinkClose(Message, frozen=True, array_like=True, tag=13):
     incarnation: Incarnation
+    number: Number = 0
 
 
 class LossReport(Message, frozen=True, array_like=True, tag=20):

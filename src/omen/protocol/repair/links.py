@@ -35,7 +35,7 @@ class LinkTimer(Timer, frozen=True):
 
 class Link(msgspec.Struct):
     """One link as this end sees it; `successors` are the far end's, to whom its loss is reported. `spare`: only
-    connectivity 2 asks for it.
+    connectivity 2 asks for it. `number`: as the end that opens counts its links; 0 where that is not known.
     """
 
     ref: Ref
@@ -43,10 +43,14 @@ class Link(msgspec.Struct):
     successors: tuple[Ref, ...] = ()
     attempts: int = 0
     spare: bool = False
+    number: int = 0
 
 
 class Links:
     """The end with the lower place opens: LinkOpen, LinkOk, LinkSeen.
+
+    It numbers what it opens. An answer or a farewell may be overtaken by what follows it: one for a former link, that
+    was given up and opened again, does not concern the one that is there.
 
     `version` counts the changes of who this node says its neighbours are, `changes` those of states too.
     """
@@ -62,6 +66,7 @@ class Links:
         self.came_up: list[NodeId] = []
         self.version = 0
         self.changes = 0
+        self._opened = 0
         self._fading_topics: dict[NodeId, tuple[int, Time, frozenset[Topic]]] = {}
         self._counted: tuple[tuple[Ref, ...], tuple[frozenset[Topic], ...]] = (), ()
         self._counted_at = (-1, -1)
@@ -106,6 +111,11 @@ class Links:
     def is_up(self, node: NodeId) -> bool:
         link = self.links.get(node)
         return link is not None and link.state is UP
+
+    def has(self, ref: Ref) -> bool:
+        """Whether there is a link to this incarnation, or one is being made."""
+        link = self.links.get(ref.id)
+        return link is not None and link.ref.incarnation >= ref.incarnation
 
     def is_full(self) -> bool:
         """Whether this node takes no link that only connectivity asks for."""
@@ -177,7 +187,7 @@ class Links:
         link = self.links.pop(node, None)
         if link is not None:
             self.note_change()
-            self._out.send(link.ref, LinkClose(self._peer_table.ref.incarnation))
+            self._refuse(link.ref, link.number)
 
     def drop(self, node: NodeId) -> Link | None:
         """The far end has failed or left."""
@@ -206,23 +216,26 @@ class Links:
         if self._peer_table.is_declared_failed(ref):
             return
         if ref.id in self._config.forbid:
-            self._out.send(ref, LinkClose(self._peer_table.ref.incarnation))
+            self._refuse(ref, message.number)
             return
         link = self.links.get(ref.id)
         if link is not None and link.state is FADING and link.ref.incarnation >= ref.incarnation:
             return
         if link is None and message.spare and self.is_full():
-            self._out.send(ref, LinkClose(self._peer_table.ref.incarnation))
+            self._refuse(ref, message.number)
             return
         if link is None or link.ref.incarnation < ref.incarnation:
             link = self.links[ref.id] = Link(ref, ACCEPTED)
             self.note_change()
-        elif link.state is not UP:
+        elif 0 < message.number < link.number:
+            return
+        elif link.state is not UP or 0 < link.number < message.number:  # the far end has given up the one that was up
             self._set_state(link, ACCEPTED)
+        link.number = message.number
         link.successors = message.successors
         if not self._config.remedies.links_agreed_by_both:
             self._set_up(link)
-        self._out.send(ref, LinkOk(self._peer_table.me, self.successors))
+        self._out.send(ref, LinkOk(self._peer_table.me, self.successors, link.number))
         if link.state is ACCEPTED:
             link.attempts = 0
             self._out.set_timer(LinkTimer(ref.id), self._config.answer_timeout)
@@ -231,22 +244,26 @@ class Links:
         ref = message.descriptor.digest.ref
         link = self.links.get(ref.id)
         if link is None or link.ref.incarnation != ref.incarnation:
-            self._out.send(ref, LinkClose(self._peer_table.ref.incarnation))
+            self._refuse(ref, message.number)
+            return
+        if 0 < message.number != link.number:
             return
         link.successors = message.successors
         if link.state is FADING:
             return
         self._set_up(link)
-        self._out.send(ref, LinkSeen())
+        self._out.send(ref, LinkSeen(link.number))
 
-    def on_seen(self, sender: NodeId, _: LinkSeen) -> None:
+    def on_seen(self, sender: NodeId, message: LinkSeen) -> None:
         link = self.links.get(sender)
-        if link is not None and link.state is ACCEPTED:
+        if link is not None and link.state is ACCEPTED and message.number in (0, link.number):
             self._set_up(link)
 
     def on_close(self, sender: NodeId, message: LinkClose) -> None:
         link = self.links.get(sender)
-        if link is not None and link.ref.incarnation == message.incarnation:
+        if link is None or link.ref.incarnation != message.incarnation:
+            return
+        if not 0 < message.number < link.number:
             del self.links[sender]
             self.note_change()
 
@@ -260,19 +277,24 @@ class Links:
         if link.attempts >= self._config.attempts or link.state is PLANNED:
             self.close(node)
         elif link.state is OPENING:
-            self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors, link.spare))
+            self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors, link.spare, link.number))
             self._out.set_timer(LinkTimer(node), self._config.answer_timeout)
         else:
-            self._out.send(link.ref, LinkOk(self._peer_table.me, self.successors))
+            self._out.send(link.ref, LinkOk(self._peer_table.me, self.successors, link.number))
             self._out.set_timer(LinkTimer(node), self._config.answer_timeout)
 
     def _open(self, link: Link) -> None:
         self._set_state(link, OPENING)
         link.attempts = 0
-        self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors, link.spare))
+        self._opened += 1
+        link.number = self._opened
+        self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors, link.spare, link.number))
         self._out.set_timer(LinkTimer(link.ref.id), self._config.answer_timeout)
         if not self._config.remedies.links_agreed_by_both:
             self._set_up(link)
+
+    def _refuse(self, ref: Ref, number: int) -> None:
+        self._out.send(ref, LinkClose(self._peer_table.ref.incarnation, number))
 
     def _set_up(self, link: Link) -> None:
         if link.state is not UP:

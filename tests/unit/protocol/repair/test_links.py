@@ -93,6 +93,69 @@ def test_a_close_for_another_incarnation_is_ignored() -> None:
     assert not low.up()
 
 
+def opened_twice() -> tuple[Links, Outbox, LinkOpen, LinkOpen]:
+    """Node 1 opens a link, gives it up, and opens it again."""
+    low, out, _, _ = pair()
+    low.plan(ref(2))
+    ((_, first),) = sent(out)
+    low.close(2)
+    low.plan(ref(2))
+    _, (_, second) = sent(out)
+    assert isinstance(first, LinkOpen) and isinstance(second, LinkOpen)
+    return low, out, first, second
+
+
+def test_a_close_of_a_former_link_does_not_close_the_one_that_followed() -> None:
+    """World 4031324: it was overtaken by the next opening, and one end alone had the link."""
+    _, _, first, second = opened_twice()
+    _, _, high, _ = pair()
+    high.on_open(1, first)
+    high.on_open(1, second)
+    high.on_seen(1, LinkSeen(second.number))
+    high.on_close(1, LinkClose(1, first.number))
+    assert high.up() == [1]
+    high.on_close(1, LinkClose(1, second.number))
+    assert not high.links
+
+
+def test_an_agreement_to_a_former_link_is_none_to_the_one_that_followed() -> None:
+    low, _, first, second = opened_twice()
+    low.on_ok(2, LinkOk(describe(2), (), first.number))
+    assert low.links[2].state == OPENING
+    low.on_ok(2, LinkOk(describe(2), (), second.number))
+    assert low.up() == [2]
+
+
+def test_a_link_that_its_opener_opens_anew_is_agreed_on_anew() -> None:
+    """The farewell was lost: this end has a link that the other has given up."""
+    _, _, first, second = opened_twice()
+    _, _, high, out = pair()
+    high.on_open(1, first)
+    high.on_seen(1, LinkSeen(first.number))
+    high.on_open(1, second)
+    assert high.links[1].state == ACCEPTED
+    high.on_seen(1, LinkSeen(first.number))
+    assert high.links[1].state == ACCEPTED
+    high.on_open(1, first)
+    assert [message.number for _, message in sent(out) if isinstance(message, LinkOk)] == [first.number, second.number]
+    high.on_seen(1, LinkSeen(second.number))
+    assert high.up() == [1]
+
+
+def test_an_older_version_that_does_not_number_its_links_is_linked_as_before() -> None:
+    low, out, high, _ = pair()
+    low.plan(ref(2))
+    sent(out)
+    low.on_ok(2, LinkOk(describe(2), ()))
+    assert low.up() == [2]
+    high.on_open(1, LinkOpen(describe(1), ()))
+    high.on_seen(1, LinkSeen())
+    assert high.up() == [1]
+    low.on_close(2, LinkClose(1))
+    high.on_close(1, LinkClose(1))
+    assert not low.links and not high.links
+
+
 def test_a_later_incarnation_replaces_the_link_to_the_former() -> None:
     _, _, high, _ = pair()
     high.preset(ref(1), ())
