@@ -288,13 +288,14 @@ class Retransmission:
     def _under_way(self) -> dict[Stream, list[tuple[int, int]]]:
         """What is requested of each stream; found for all of them at once, for there may be many.
 
-        Only from neighbours that keep it: one that was asked whether it does may be silent, and others have it by then.
+        Only from neighbours that keep some of it: one that was asked whether it does may be silent, and others have it
+        by then.
         """
         found: dict[Stream, list[tuple[int, int]]] = {}
         for requests in self._requests.values():
             for request in requests:
                 for stream, first, last in request.ranges:
-                    if request.peer in stream.carried.peers and self._reach(stream, request.peer, first) >= first:
+                    if request.peer in stream.carried.peers and self._keeps_some(stream, request.peer, first, last):
                         found.setdefault(stream, []).append((first, last))
         return found
 
@@ -352,6 +353,9 @@ class Retransmission:
     def _reach(self, stream: Stream, peer: NodeId, sequence: int) -> int:
         known = stream.known.get(peer)
         return known.keeps_until(sequence) if known is not None else sequence - 1
+
+    def _keeps_some(self, stream: Stream, peer: NodeId, first: int, last: int) -> bool:
+        return peer in stream.known and self._next(stream, peer, first) <= last
 
     def _next(self, stream: Stream, peer: NodeId, sequence: int) -> int:
         """The next one it keeps."""

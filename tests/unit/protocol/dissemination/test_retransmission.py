@@ -291,6 +291,28 @@ def test_a_neighbour_that_has_it_by_now_is_asked_though_a_silent_one_was_asked_i
     assert asked[1] == (2, SECOND + 200 * MILLISECOND)
 
 
+def test_what_is_under_way_is_not_asked_for_again_when_the_window_moves_past_its_beginning() -> None:
+    """Node 2 was cut off for almost as long as windows keep things, and fetches what it can over slow links."""
+    nodes = Neighbourhood([(1, 2), (1, 3), (2, 3)], window_age=2 * SECOND)
+    nodes.latency = lambda _, __: 100 * MILLISECOND
+    nodes.run(4000)
+    is_cut_off = False
+    nodes.drops = lambda _, to, __: is_cut_off and to == 2
+
+    def publish_for(milliseconds: int) -> None:
+        for _ in range(milliseconds // 5):
+            nodes.publish(1)
+            nodes.run(5)
+
+    publish_for(500)
+    is_cut_off = True
+    publish_for(1800)
+    is_cut_off, before = False, nodes.duplicates
+    publish_for(3000)
+    nodes.run(8000)
+    assert nodes.duplicates - before < 10
+
+
 def test_a_neighbour_that_had_nothing_is_asked_again_over_a_new_link_without_delay() -> None:
     """And a stream that lasts keeps nothing of neighbours that have gone."""
     nodes = Neighbourhood([(1, 2)], pull_retry=2 * SECOND)
