@@ -79,6 +79,27 @@ def test_a_split_without_an_event_is_seen_at_once(monitors: Monitors) -> None:
     assert watch(monitors, 0.2) == ["connected"]
 
 
+@pytest.mark.parametrize(
+    ("dropped", "found"), [((("n3", "n4"),), []), ((("n3", "n4"), ("n5", "n6")), ["connected"])], ids=("one", "two")
+)
+def test_a_split_is_explained_by_a_loss_that_is_not_handled_as_far_as_that_goes(
+    monitors: Monitors, dropped: tuple[tuple[str, str], ...], found: list[str]
+) -> None:
+    """A ring without one node is a line; with it, as if it were there, one link less splits nothing."""
+    watch(monitors, 0.2)
+    place, cores = monitors.population.place, monitors.population.cores
+    monitors.note_end(place("n0"), 1)
+    monitors.population.crash("n0")
+    monitors.check()
+    assert monitors.connected_since is not None
+    for one, other in (tuple(map(place, pair)) for pair in dropped):
+        cores[one].drop_link(other)
+        cores[other].drop_link(one)
+    monitors.check()
+    assert monitors.split_topics() == ["t"]
+    assert [violation.monitor for violation in monitors.violations] == found
+
+
 def test_an_event_that_no_node_handles_is_seen(monitors: Monitors) -> None:
     monitors.expect(EventId(12345, 1, EventKind.LEAVE))
     assert watch(monitors, 4) == ["handled"]

@@ -185,7 +185,8 @@ class Monitors(Watch):
             self._note_handled(heard.events)
             self._promise.note_handled(heard.events, heard.heard)
             event = heard.event
-            self._check_promise(f"{self._name(node)} has handled the {event.kind} of {self._name(event.node)}")
+            who = f"{self._name(node)} has handled the {event.kind} of {self._name(event.node)}"
+            self._check_promise(who, heard.events)
         elif isinstance(heard, RequestHandled):
             self._note_handled((heard.event,))
             self._note_request_handled(node, heard.event)
@@ -256,8 +257,9 @@ class Monitors(Watch):
             return
         self._was_split = True
         if self.connected_since is not None:
-            self._record(CONNECTED, f"split again, without an event: {listed(self.split_topics())}")
             self.connected_since = None
+            if self._promise.split_topics():  # else a loss that is still to be repaired took its part by and by
+                self._record(CONNECTED, f"split again, without an event: {listed(self.split_topics())}")
         elif max(now - self.last_event, (now - self.last_cause) // 3) > self.bounds.connected + self._patience:
             waited = (now - self.last_cause) / SECOND
             self._record(CONNECTED, f"{waited:.1f} s after the last event still split: {listed(self.split_topics())}")
@@ -271,11 +273,11 @@ class Monitors(Watch):
             for topic, nodes in found.items():
                 self._record(DISPENSABLE, f"{listed(map(self._name, nodes))} in {self._label(topic)}")
 
-    def _check_promise(self, who: str) -> None:
+    def _check_promise(self, who: str, judged: Iterable[EventId] = ()) -> None:
         """Topics are in no more pieces than open events explain; each is told once, until it is connected."""
         if not self._promised:
             return
-        split = self._promise.split_topics()
+        split = self._promise.split_topics(judged)
         for topic in sorted(split.keys() - self._unexplained, key=self._label):
             pieces = " | ".join(listed(map(self._name, piece)) for piece in split[topic])
             self._record(JOINED, f"{who}, yet no open event explains the pieces of {self._label(topic)}: {pieces}")

@@ -77,14 +77,20 @@ class Promise:
             elif event.kind == EventKind.JOIN:
                 self._newcomers.discard((event.node, event.incarnation))
 
-    def split_topics(self) -> dict[Topic, list[list[NodeId]]]:
-        """The topics in more pieces than open events explain, each with its pieces."""
+    def split_topics(self, judged: Iterable[EventId] = ()) -> dict[Topic, list[list[NodeId]]]:
+        """The topics in more pieces than open events explain, each with its pieces.
+
+        `judged`: events that are said to be handled just now. Their repair must do without the nodes that were lost,
+        which may be there: declared failed wrongly, and not told yet. Later repairs may count on those, as long as both
+        ends have the link: when such a node rejoins, that is an event.
+        """
         cores = self._population.cores
+        without = {(event.node, event.incarnation) for event in judged if event.kind == EventKind.LEAVE}
         here: Here = {}
         for node in self._population.members():
             core = cores[node]
             one = (node, core.ref.incarnation)
-            if one not in self._heard or core.is_leaving:
+            if one not in without or core.is_leaving:
                 here[one] = core
         parents: Forest = {}
         topics = {one: frozenset(core.topics) for one, core in here.items()}
@@ -105,7 +111,9 @@ class Promise:
         return self._more_than_one({one: core for one, core in here.items() if not self._is_out(one, core)}, parents)
 
     def _is_out(self, one: Incarnation, core: OmenNode) -> bool:
-        """Whether a node that is there counts as lost with one that has declared it failed."""
+        """Whether a node that is there counts as lost: its loss was handled, or one has declared it failed."""
+        if one in self._heard and not core.is_leaving:
+            return True
         cores, members = self._population.cores, self._population.members()
         return any(by in members and cores[by].has_declared_failed(core.ref) for by in self._declared.get(one, ()))
 
