@@ -148,6 +148,36 @@ def test_a_node_that_begins_anew_with_the_same_links_is_linked_twice_again() -> 
     assert outcome.settled
 
 
+@pytest.mark.parametrize("seed", [4031324, 0, 1, 2])
+def test_what_is_said_of_a_link_given_up_does_not_close_the_next(seed: int) -> None:
+    """World 4031324."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "answers-late-to-a-link-given-up.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+def test_a_repair_may_count_on_a_node_that_was_declared_failed_and_is_there() -> None:
+    """World 4032032."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "counts-on-one-that-was-declared-failed.toml"), 4032036)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+def test_a_topic_given_up_while_a_loss_is_open_is_no_split_without_an_event() -> None:
+    """World 4018811."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "gives-up-beside-a-crash.toml"), 4018838)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", [4006807, 0, 1, 2])
+def test_a_topic_that_was_given_up_during_a_walk_for_others_has_a_walk_of_its_own(seed: int) -> None:
+    """World 4006806."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "gives-a-topic-up-during-a-walk.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
 def test_a_planned_link_whose_end_was_lost_is_left_out_of_the_check() -> None:
     """World 7000852."""
     outcome = run_scenario(read_scenario(SCENARIOS / "planned-link-whose-end-was-lost.toml"), 7000852)

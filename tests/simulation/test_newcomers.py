@@ -96,7 +96,7 @@ def test_the_scenario_of_newcomers_that_know_only_newcomers_ends_as_one() -> Non
     assert outcome.settled
 
 
-@pytest.mark.parametrize(("topics", "latency_ms"), [(300, 1.0), (130, 25.0)])
+@pytest.mark.parametrize(("topics", "latency_ms"), [(300, 1.0), (560, 1.0), (130, 25.0), (300, 25.0)])
 def test_a_newcomer_that_needs_many_links_is_linked_and_shuns_nobody(topics: int, latency_ms: float) -> None:
     """A collector that wants each device's own topic. All links were proposed at once and again, until it banned the
     coordinator for that, which had to rejoin: 160 of 300 topics were still split 25 s later.

@@ -121,7 +121,7 @@ class OmenNode(ShownNode):
         self._publishing = publishing = Publishing(context, parts, self._dissemination, lent)
         self._handlers = parts.handlers() | losses.handlers() | publishing.handlers() | self._own_handlers()
         self._timers = parts.timers() | losses.timers() | publishing.timers() | self._own_timers()
-        self._validator = MessageValidator(context, parts.coordinator, frozenset(self._handlers), parts.incarnations)
+        self._validator = MessageValidator(context, parts.coordinator, self._handlers, parts.incarnations, parts.links)
 
     def _own_handlers(self) -> Handlers:
         """The messages that concern several parts."""
@@ -542,7 +542,7 @@ class OmenNode(ShownNode):
         self._act_on(self._parts.gossip.learn((message.descriptor,)))
         ref = message.descriptor.digest.ref
         if self._parts.requests.departing and ref.id not in self._parts.links.links:
-            self._out.send(ref, messages.LinkClose(self.ref.incarnation))
+            self._out.send(ref, messages.LinkClose(self.ref.incarnation, message.number))
             return
         self._parts.links.on_open(sender, message)
 

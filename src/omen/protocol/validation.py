@@ -56,6 +56,7 @@ from omen.protocol.messages.overlay import (
 from omen.protocol.messages.records import RecordAck, RecordOffer, RecordPut, RecordQuery, RecordReply, RecordWant
 from omen.protocol.repair.coordinator import Coordinator
 from omen.protocol.repair.event_queue import PENDING_WEIGHT_AT_MOST
+from omen.protocol.repair.links import Links
 
 LARGEST = 16 << 20
 PENDING_AT_MOST = 256
@@ -125,11 +126,13 @@ class MessageValidator:
         coordinator: Coordinator,
         kinds: Iterable[type],
         incarnations: Incarnations,
+        links: Links,
     ) -> None:
         self._peer_table = context.peer_table
         self._coordinator = coordinator
         self._kinds = frozenset(kinds)
         self._incarnations = incarnations
+        self._links = links
         self._clock = context.clock
         self._forwards = SenderBudget(FORWARDS_PER_S, FORWARDS_AT_ONCE)
         self.offence: Offence | None = None
@@ -162,9 +165,15 @@ class MessageValidator:
             if known is not None and ref.incarnation < known.digest.ref.incarnation:
                 return None, STALE
         complaint = None if check is None else check(self, message)
-        if price is not None and complaint is None and not self._forwards.take(sender, self._clock.now, price(message)):
+        if price is not None and complaint is None and not self._pays(sender, message, price):
             complaint, self.offence = TOO_MANY, Offence.OVER_BUDGET
         return message, complaint
+
+    def _pays(self, sender: NodeId, message: Any, price: Callable[[Any], int]) -> bool:
+        """A link that is proposed again while it is made, or is there, costs nothing more."""
+        if type(message) is LinkProposal and self._links.has(message.other):
+            return True
+        return self._forwards.take(sender, self._clock.now, price(message))
 
     def check_answer(self, message: ShadowReply) -> str | None:
         repair = self._coordinator.repair

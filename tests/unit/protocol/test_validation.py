@@ -25,6 +25,7 @@ from omen.protocol.messages.overlay import (
     Leaving,
     LinkConfirmed,
     LinkOpen,
+    LinkProposal,
     LinkSeen,
     LossReport,
     Message,
@@ -121,6 +122,18 @@ def test_made_up_losses_are_taken_up_to_a_number(node: OmenNode) -> None:
         node.handle(Received(OTHER, LossReport(EventId(made_up, 1, EventKind.LEAVE), ref(OTHER, 2), (1,))), 1)
     assert len(node.status().repairs.pending) <= validation.PENDING_AT_MOST
     assert node.status().refused[validation.TOO_MANY] > 0
+
+
+def test_a_link_that_is_proposed_again_costs_its_sender_nothing(node: OmenNode) -> None:
+    """A coordinator asks again for what is under way: over a slow link more often than it has budget."""
+    event = EventId(40, 1, EventKind.JOIN)
+    for attempt in range(2 * validation.FORWARDS_AT_ONCE):
+        assert refusal(node, OTHER, LinkProposal(ref(OTHER, 2), event, attempt, ref(40))) is None
+    refused = [
+        refusal(node, OTHER, LinkProposal(ref(OTHER, 2), event, 1, ref(node_id)))
+        for node_id in range(50, 50 + 2 * validation.FORWARDS_AT_ONCE)
+    ]
+    assert refused.count(validation.TOO_MANY) > validation.FORWARDS_AT_ONCE // 2
 
 
 def test_a_whole_message_comes_through_as_bytes_too(node: OmenNode) -> None:

@@ -8,8 +8,9 @@
     event_queue     exeQ and standbyL
     coordinator     Algs. 5 and 6: which events this node handles, in which order, which it stands by for; StandbyTimer
     repair          Alg. 1, step by step: RepairStage WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING.
-                    RingWalk, ShadowQuery, RelayedQuery, LinkProposal, LinkedLossQuery
+                    RingWalk, ShadowQuery, RelayedQuery, LinkedLossQuery
     timers          what a repair waits for: RepairTimer, UnreachedTimer, LinkedLossLookup
+    proposals       ends of planned links hear of these as fast as they may act on them. LinkProposal
     led_walk        a ring walk that its origin leads, where one that was passed on did not come back
     shadow_set      the state of one repair, and the pieces that the greedy engine joins
     around          a plan around links that do not come about

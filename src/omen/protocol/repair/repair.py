@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from omen.protocol.context import NodeContext
-from omen.protocol.events import NodeId, RepairStage, RepairStageEntered, Topic
+from omen.protocol.events import NodeId, RepairStage, RepairStageEntered
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.base import WALK_STEPS_AT_MOST, EventKind
@@ -24,9 +22,9 @@ from omen.protocol.messages.overlay import (
 )
 from omen.protocol.repair.backups import members_for_join
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
-from omen.protocol.repair.join_check import Pair
 from omen.protocol.repair.led_walk import LedWalk
 from omen.protocol.repair.outcomes import Abandoned, Finished, LeftToAnother, NotReady, Outcome, PutOff
+from omen.protocol.repair.proposals import Proposals
 from omen.protocol.repair.shadow_set import Loss, Repair
 from omen.protocol.repair.timers import LinkedLossLookup, RepairTimer, UnreachedTimer
 from omen.protocol.repair.views import Views
@@ -34,7 +32,6 @@ from omen.protocol.repair.views import Views
 WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING = RepairStage
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
 ASKED = (ASKING, CHECKING)
-LINKS_AT_ONCE = 48  # that one end hears of; it pays for each from a budget, and holds more against the coordinator
 WALKS_AT_MOST = 8
 PUT_OFF_AT_MOST = 6
 
@@ -53,6 +50,7 @@ class Repairer:
         self._views = views
         self._ring_lookup = ring_lookup
         self._event_queue = event_queue
+        self._proposals = Proposals(context)
         self.repair: Repair | None = None
         self._asked = 0
         self._walked = 0
@@ -85,7 +83,8 @@ class Repairer:
         before = set(repair.members)
         chosen = members_for_join(self._context, newcomer, repair.topics, repair.gone)
         repair.members = chosen | repair.members
-        repair.walked = repair.walks >= WALKS_AT_MOST
+        repair.walks_over = repair.walks >= WALKS_AT_MOST
+        repair.walked_for.clear()
         return bool(repair.members.keys() - before)
 
     def on_node_lost(self, node: NodeId, incarnation: int) -> Outcome | None:
@@ -129,6 +128,7 @@ class Repairer:
         if (repair.stage in (LINKING, CHECKING) and (widened or strangers)) or (repair.stage == ASKING and widened):
             return self._ask(repair)
         elif repair.stage == ASKING and strangers:
+            repair.tries = 0  # they have their time too, however long another has been silent
             return self._ask_silent(repair)
         return None
 
@@ -203,10 +203,13 @@ class Repairer:
         self._out.set_timer(RepairTimer(GATHERING, event, repair.attempt), self._config.grace)
         return None
 
-    def _start_walk(self, repair: Repair, missing: list[Topic]) -> None:
+    def _start_walk(self, repair: Repair) -> None:
+        """Round the ring, for who has the topics that no member settles, but for those that a walk found nobody for."""
+        missing = [topic for topic in repair.uncovered() if topic not in repair.walked_for]
         self._enter(GATHERING, repair)
         repair.walks += 1
-        repair.walked = repair.walks >= WALKS_AT_MOST
+        repair.walks_over = repair.walks >= WALKS_AT_MOST
+        repair.walking = frozenset(missing)
         skip = tuple(sorted({*repair.gone, *repair.members}))
         self._walked += 1
         first = self._ring.members[self._ring.get_succs()[-1]]
@@ -228,10 +231,10 @@ class Repairer:
         """A walk did not come back, or a step of one that is led was not answered: try again, a few times."""
         if repair.led is not None and repair.led.repeat():
             self._take_step(repair, repair.led)
-        elif repair.walked or not self._ring.successors:
+        elif repair.walks_over or not self._ring.successors:
             return self._link(repair)
         else:
-            self._start_walk(repair, repair.uncovered())
+            self._start_walk(repair)
         return None
 
     def on_walk_reply(self, sender: NodeId, message: RingWalkReply) -> Outcome | None:
@@ -248,7 +251,7 @@ class Repairer:
             found = led.found if message.number else led.found + found  # an older node passes a led walk on
         repair.led = None
         if not found:
-            repair.walked = True
+            repair.walked_for |= repair.walking
         for descriptor in found:
             ref = descriptor.digest.ref
             if (
@@ -385,8 +388,8 @@ class Repairer:
         if self._widen(repair):
             return None
         missing = repair.uncovered()
-        if missing and not repair.walked and self._ring.successors:
-            self._start_walk(repair, missing)
+        if missing and not repair.has_walked() and self._ring.successors:
+            self._start_walk(repair)
         elif missing and repair.is_outrun():
             self.repair = None
             return PutOff(repair.event)
@@ -516,19 +519,11 @@ class Repairer:
         return self._propose(repair)
 
     def _propose(self, repair: Repair) -> Outcome | None:
-        self._begin_links(repair)
-        self._send_proposals(repair, sorted(repair.under_way))
+        self._proposals.send(repair)
         if not repair.open_links or not self._config.remedies.redo_unconfirmed:
             return self._check(repair)
         self._set_try_timer(repair)
         return None
-
-    def _begin_links(self, repair: Repair) -> list[Pair]:
-        return repair.begin_links(LINKS_AT_ONCE if self._config.remedies.redo_unconfirmed else len(repair.open_links))
-
-    def _send_proposals(self, repair: Repair, pairs: Sequence[Pair]) -> None:
-        for ref, proposal in repair.proposals(self._peer_table.ref, pairs):
-            self._out.send(ref, proposal)
 
     def on_confirmed(self, sender: NodeId, message: LinkConfirmed) -> Outcome | None:
         repair = self.repair
@@ -548,9 +543,10 @@ class Repairer:
             repair.under_way.discard(pair)
         if repair.stage == LINKING and not repair.open_links:
             return self._check(repair)
-        if len(ends) == 2 and repair.stage == LINKING and (begun := self._begin_links(repair)):
-            repair.tries = 0
-            self._send_proposals(repair, begun)
+        if len(ends) == 2 and repair.stage == LINKING:
+            if len(repair.under_way) < len(repair.open_links):
+                repair.tries = 0  # others wait for their turn, and have their time from then on
+            self._proposals.send_more(repair)
         return None
 
     def _check(self, repair: Repair) -> Outcome | None:

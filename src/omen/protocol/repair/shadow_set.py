@@ -56,7 +56,9 @@ class Repair(msgspec.Struct):
     attempt: int = 0
     tries: int = 0
     walks: int = 0
-    walked: bool = False
+    walks_over: bool = False
+    walking: frozenset[Topic] = frozenset()
+    walked_for: set[Topic] = msgspec.field(default_factory=set)
     led: LedWalk | None = None
     gone: set[NodeId] = msgspec.field(default_factory=set)
     passed_over: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
@@ -83,9 +85,19 @@ class Repair(msgspec.Struct):
         if self.centre is None:
             return []
         has = self._settled()
-        if self.walked:
+        if self.has_walked():
             for answer in self._open_answers():
                 has |= self._anchored(answer, has)
+        return self._topics_without(has)
+
+    def has_walked(self) -> bool:
+        """Whether no walk is left to make: one for each topic that nobody settles found nobody, or there were too many.
+
+        A member may give a topic up after a walk for others came back, and so leave one to look for.
+        """
+        return self.walks_over or self.walked_for.issuperset(self._topics_without(self._settled()))
+
+    def _topics_without(self, has: int) -> list[Topic]:
         return [topic for position, topic in enumerate(self.asked) if not has >> position & 1]
 
     def _settled(self) -> int:
@@ -256,17 +268,6 @@ class Repair(msgspec.Struct):
     def note_in_vain(self) -> None:
         """These links were planned, and have not come about although both ends answer."""
         self.in_vain.update(_pair(*pair) for pair in self.open_links if pair in self.under_way)
-
-    def begin_links(self, most: int) -> list[Pair]:
-        """The planned links that ends may now be told of, so many at a time at each end."""
-        busy = Counter(end for pair in self.under_way for end in pair)
-        begun = []
-        for pair in self.open_links:
-            if pair not in self.under_way and max(busy[end] for end in pair) < most:
-                busy.update(pair)
-                begun.append(pair)
-        self.under_way.update(begun)
-        return begun
 
     def proposals(self, me: Ref, pairs: Iterable[Pair]) -> Iterator[tuple[Ref, LinkProposal]]:
         """What is to be told to each end that has not confirmed its link."""

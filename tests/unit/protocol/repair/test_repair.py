@@ -266,3 +266,19 @@ def test_an_address_that_is_not_a_members_own_says_nothing_of_it() -> None:
     repairer.repair.refused[8] = repairer.repair.attempt
     repairer.on_unreached(8, "192.0.2.1:9")
     assert 8 in repairer.repair.members
+
+
+def test_a_former_neighbour_that_comes_in_late_has_as_long_to_answer_as_the_others_had() -> None:
+    """Another is silent, and on its last try."""
+    coordinating = Coordinating()
+    coordinating.fire(RepairStage.GATHERING)
+    coordinating.reply(ref(7))
+    attempts = coordinating.context.config.attempts
+    for _ in range(2 * attempts - 2):
+        coordinating.fire(RepairStage.ASKING)
+    sent(coordinating.context.out)
+    coordinating.repairer.take_in(Loss(LOST, {TOPIC}, {9: ref(9)}))
+    for _ in range(2 * attempts - 2):
+        coordinating.fire(RepairStage.ASKING)
+    asked = [to for to, message in sent(coordinating.context.out) if isinstance(message, ShadowQuery)]
+    assert asked.count(9) == 2 * attempts - 1

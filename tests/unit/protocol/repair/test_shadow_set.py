@@ -62,18 +62,6 @@ def test_a_link_that_nothing_goes_around_is_planned_again_and_again_and_then_giv
     assert plan(repair) == []
 
 
-def test_ends_hear_of_so_many_links_at_a_time_and_only_those_can_be_in_vain() -> None:
-    repair = loss((1, 2, 3, 4), {1})
-    repair.open_links = {(1, 2): set(), (1, 3): set(), (1, 4): set(), (3, 4): set()}
-    assert repair.begin_links(2) == [(1, 2), (1, 3), (3, 4)]
-    assert repair.begin_links(2) == []
-    repair.note_in_vain()
-    assert (1, 4) not in repair.in_vain
-    del repair.open_links[1, 3]
-    repair.under_way.discard((1, 3))
-    assert repair.begin_links(2) == [(1, 4)]
-
-
 def test_pieces_still_joined_round_the_loss_need_no_link() -> None:
     repair = loss((1,), {1, 2})
     answer(repair, 1, {1}, {9: {1}})
@@ -151,12 +139,12 @@ def test_of_two_newcomers_only_the_higher_counts_on_the_lower() -> None:
     higher = newcomer(5, (1,))
     answer(higher, 3, {1}, {}, frozenset({1}))
     assert higher.uncovered() == [1], "a node that is linked already may be found by a walk"
-    higher.walked = True
+    higher.walks_over = True
     assert higher.uncovered() == []
     assert plan(higher) == [(3, 5)]
     lower = newcomer(3, (1,))
     answer(lower, 5, {1}, {}, frozenset({1}))
-    lower.walked = True
+    lower.walks_over = True
     assert lower.uncovered() == [1]
     assert lower.is_outrun()
     assert plan(lower) == []
