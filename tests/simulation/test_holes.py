@@ -163,6 +163,22 @@ def test_a_repair_may_count_on_a_node_that_was_declared_failed_and_is_there() ->
     assert outcome.settled
 
 
+@pytest.mark.parametrize("seed", [40042020, 0, 1, 2])
+def test_a_lost_node_that_a_walk_names_is_passed_over_by_the_next(seed: int) -> None:
+    """World 40042020."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "walk-that-names-a-lost-node.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
+@pytest.mark.parametrize("seed", [40066990, 0, 1, 2])
+def test_a_walk_leaves_nobody_out_where_the_ring_has_just_lost_nodes(seed: int) -> None:
+    """World 40066983."""
+    outcome = run_scenario(read_scenario(SCENARIOS / "walk-over-a-gap-in-the-ring.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
 def test_a_topic_given_up_while_a_loss_is_open_is_no_split_without_an_event() -> None:
     """World 4018811."""
     outcome = run_scenario(read_scenario(SCENARIOS / "gives-up-beside-a-crash.toml"), 4018838)

@@ -252,13 +252,12 @@ class Repairer:
         repair.led = None
         if not found:
             repair.walked_for |= repair.walking
-        for descriptor in found:
-            ref = descriptor.digest.ref
-            if (
-                repair.centre is not None
-                and ref.id != repair.centre.id
-                and not self._peer_table.is_declared_failed(ref)
-            ):
+        for ref in (descriptor.digest.ref for descriptor in found):
+            if repair.centre is None or ref.id == repair.centre.id:
+                continue
+            if self._peer_table.is_declared_failed(ref):
+                repair.gone.add(ref.id)  # who named it has not noticed yet: the next walk passes it over
+            else:
                 repair.members[ref.id] = ref
         return self._ask(repair)
 

@@ -129,7 +129,10 @@ class ShadowMember:
         self._out.send(asker, LinkConfirmed(event, attempt, other, self._peer_table.me.digest.topics_version))
 
     def on_walk(self, sender: NodeId, message: RingWalk) -> None:
-        """Speak for this node and its predecessors; pass the rest on by L, until the ring is closed.
+        """Speak for this node and those near it on the ring; pass the rest on by L, until the ring is closed.
+
+        After losses the L-th successor that is known may stand further off than L: so a node speaks for its successors
+        too, and for the spare predecessors, that none between two steps is left out.
 
         A step of a walk that is led may come twice, for its answer may have been lost: it is answered again.
         """
@@ -137,7 +140,7 @@ class ShadowMember:
             return
         missing = list(message.topics)
         found = list(message.found)
-        for node in (self._peer_table.id, *self._ring.get_preds()):
+        for node in (self._peer_table.id, *self._ring.predecessors, *self._ring.get_succs()):
             descriptor = self._peer_table.get(node)
             if descriptor is None or node == message.event.node or node in message.skip:
                 continue

@@ -114,3 +114,12 @@ def test_a_walk_ends_where_its_hops_do() -> None:
     led = LedWalk(1, ref(110), (TOPIC,), (), hops=1)
     assert led.advance(RingWalkReply(JOIN, (), 1, (TOPIC,), ref(120)))
     assert not led.advance(RingWalkReply(JOIN, (), 1, (TOPIC,), ref(130)))
+
+
+def test_a_lost_node_that_a_walk_names_is_passed_over_by_the_next() -> None:
+    linking = Linking()
+    ((_, walk),) = linking.walks()
+    linking.context.peer_table.declare_failed(105, 1, 0)
+    linking.repairer.on_walk_reply(110, RingWalkReply(JOIN, (describe(105),)))
+    ((_, again),) = linking.walks()
+    assert again.number > walk.number and 105 in again.skip
