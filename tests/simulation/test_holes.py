@@ -179,6 +179,20 @@ def test_a_walk_leaves_nobody_out_where_the_ring_has_just_lost_nodes(seed: int) 
     assert outcome.settled
 
 
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("rejoins-beside-a-newcomer", 40079309),
+        ("walk-that-ends-at-a-gap", 40080902),
+        ("member-that-has-begun-anew", 40077912),
+    ],
+)
+def test_a_join_finds_the_only_other_subscriber_just_after_losses(name: str, seed: int) -> None:
+    outcome = run_scenario(read_scenario(SCENARIOS / f"{name}.toml"), seed)
+    assert outcome.complaints() == []
+    assert outcome.settled
+
+
 def test_a_topic_given_up_while_a_loss_is_open_is_no_split_without_an_event() -> None:
     """World 4018811."""
     outcome = run_scenario(read_scenario(SCENARIOS / "gives-up-beside-a-crash.toml"), 4018838)

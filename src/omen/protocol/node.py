@@ -121,7 +121,8 @@ class OmenNode(ShownNode):
         self._publishing = publishing = Publishing(context, parts, self._dissemination, lent)
         self._handlers = parts.handlers() | losses.handlers() | publishing.handlers() | self._own_handlers()
         self._timers = parts.timers() | losses.timers() | publishing.timers() | self._own_timers()
-        self._validator = MessageValidator(context, parts.coordinator, self._handlers, parts.incarnations, parts.links)
+        member, incarnations = parts.shadow_member, parts.incarnations
+        self._validator = MessageValidator(context, parts.coordinator, self._handlers, incarnations, member)
 
     def _own_handlers(self) -> Handlers:
         """The messages that concern several parts."""
@@ -190,11 +191,12 @@ class OmenNode(ShownNode):
         self._parts.lost_peers.start()
         self._parts.storage.start()
         if self._contacts:
-            self._join(self._contacts, persists=True)
+            self._dissemination.note_joining(None)
+            self._parts.join_leave.join(self._contacts, persists=True)
 
-    def _join(self, contacts: Sequence[Ref], persists: bool = False) -> None:
+    def _join(self, met: Ref) -> None:
         self._dissemination.note_joining(None)
-        self._parts.join_leave.join(contacts, persists)
+        self._parts.join_leave.join_through((met,))
 
     def _rejoin(self, incarnation: int) -> None:
         """This node was declared failed: all it had is void, but the peers it knows, and what it wants."""
@@ -202,16 +204,16 @@ class OmenNode(ShownNode):
         parts.failure_detector.check_own_pace()
         known = {other: entry for other, (entry, _) in parts.peer_sampling.view.items()} | parts.ring.members
         tombstones, lost_peers = parts.peer_table.tombstones, parts.lost_peers.remembered
-        former = [link.ref for _, link in sorted(parts.links.links.items())]
         farewell = messages.Leaving(self.ref, handled=False)
         parts.join_leave.say_goodbye(handled=False)
         contacts = [known[other] for other in sorted(known)]
         self._build(ref, parts.requests.wanted, contacts, tombstones, lost_peers, self._publishing.lent)
+        self._parts.links.opened = parts.links.opened  # what is said of links of before concerns none of these
         self._out.to_oneself.clear()
         self._out.notify(events.Rejoined(incarnation))
         self._dissemination.rejoin(ref)
         self._begin()
-        self._parts.lost_peers.repeat_farewell(farewell, former)
+        self._parts.lost_peers.repeat_farewell(farewell, [link.ref for _, link in sorted(parts.links.links.items())])
 
     # Inputs
 
@@ -401,7 +403,7 @@ class OmenNode(ShownNode):
 
     def _on_digest_offer(self, sender: NodeId, message: messages.DigestOffer) -> None:
         if self._parts.join_leave.is_offered_a_ring(sender, message):
-            self._join((message.digests[0].ref,))
+            self._join(message.digests[0].ref)
         self._act_on(self._parts.gossip.on_offer(sender, message))
 
     def _on_descriptors(self, sender: NodeId, message: messages.Descriptors) -> None:
@@ -489,23 +491,19 @@ class OmenNode(ShownNode):
 
     def _meet_contacts(self, peers: Sequence[Ref]) -> None:
         """The driver has found nodes alive. One that was declared failed here is told so: it refutes, or rejoins."""
-        now = self._clock.now
-        found = [ref for ref in peers if ref.id != self.ref.id and not self._conduct.is_banned(ref.id, now)]
-        lost = [ref for ref in found if self._parts.peer_table.is_declared_failed(ref)]
-        for ref in lost:
-            self._out.send(ref, messages.FailureNotice(self.ref, ref.incarnation, final=False))
-        living = [ref for ref in found if ref not in lost]
-        if living and self._parts.join_leave.is_outside:
-            self._join(living)
-            return
-        for ref in living:
-            self._meet(ref)
+        for ref in peers:
+            if ref.id == self.ref.id or self._conduct.is_banned(ref.id, self._clock.now):
+                continue
+            if self._parts.peer_table.is_declared_failed(ref):
+                self._out.send(ref, messages.FailureNotice(self.ref, ref.incarnation, final=False))
+            else:
+                self._meet(ref)
 
     def _meet(self, ref: Ref) -> None:
         """A living node, maybe of another ring: swap what both know, and the two are one. One that is alone joins."""
         parts = self._parts
         if parts.join_leave.is_outside:
-            self._join((ref,))
+            self._join(ref)
             return
         sampling = parts.peer_sampling
         if ref.id not in parts.ring.members:

@@ -56,7 +56,7 @@ from omen.protocol.messages.overlay import (
 from omen.protocol.messages.records import RecordAck, RecordOffer, RecordPut, RecordQuery, RecordReply, RecordWant
 from omen.protocol.repair.coordinator import Coordinator
 from omen.protocol.repair.event_queue import PENDING_WEIGHT_AT_MOST
-from omen.protocol.repair.links import Links
+from omen.protocol.repair.shadow_member import ShadowMember
 
 LARGEST = 16 << 20
 PENDING_AT_MOST = 256
@@ -126,13 +126,13 @@ class MessageValidator:
         coordinator: Coordinator,
         kinds: Iterable[type],
         incarnations: Incarnations,
-        links: Links,
+        shadow_member: ShadowMember,
     ) -> None:
         self._peer_table = context.peer_table
         self._coordinator = coordinator
         self._kinds = frozenset(kinds)
         self._incarnations = incarnations
-        self._links = links
+        self._shadow_member = shadow_member
         self._clock = context.clock
         self._forwards = SenderBudget(FORWARDS_PER_S, FORWARDS_AT_ONCE)
         self.offence: Offence | None = None
@@ -171,7 +171,7 @@ class MessageValidator:
 
     def _pays(self, sender: NodeId, message: Any, price: Callable[[Any], int]) -> bool:
         """A link that is proposed again while it is made, or is there, costs nothing more."""
-        if type(message) is LinkProposal and self._links.has(message.other):
+        if type(message) is LinkProposal and self._shadow_member.is_repeated(message):
             return True
         return self._forwards.take(sender, self._clock.now, price(message))
 

@@ -146,8 +146,10 @@ class Promise:
         if former[0] in self._heard[lost]:
             return False
         core = here.get(former)
+        if former in self._heard and (core is None or not core.is_leaving):
+            return False
         if core is None:
-            return former in self._lost and former not in self._heard
+            return former in self._lost
         link = core.links().get(node)
         if link is not None and link.ref.incarnation == incarnation:
             return True

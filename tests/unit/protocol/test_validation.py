@@ -35,6 +35,7 @@ from omen.protocol.messages.overlay import (
     encode,
 )
 from omen.protocol.node import OmenNode
+from omen.protocol.repair.shadow_member import WAITING_AT_MOST
 from unit.protocol.contexts import describe, ref
 
 ME, OTHER, THIRD = 10, 20, 30
@@ -134,6 +135,18 @@ def test_a_link_that_is_proposed_again_costs_its_sender_nothing(node: OmenNode) 
         for node_id in range(50, 50 + 2 * validation.FORWARDS_AT_ONCE)
     ]
     assert refused.count(validation.TOO_MANY) > validation.FORWARDS_AT_ONCE // 2
+
+
+def test_proposals_of_a_link_that_is_never_made_are_kept_up_to_a_number(node: OmenNode) -> None:
+    """Who opens a link and never ends that may propose it for any event there is."""
+    low = 5
+    for number in range(700):
+        if number % 50 == 0:
+            node.handle(Received(low, LinkOpen(described(low), ())), number)
+        event = EventId(1000 + number, 1, EventKind.LEAVE)
+        node.handle(Received(low, LinkProposal(ref(low), event, 1, ref(low))), number)
+    assert 0 < node.sizes().proposals <= WAITING_AT_MOST
+    assert node.status().refused[validation.TOO_MANY] > 0
 
 
 def test_a_whole_message_comes_through_as_bytes_too(node: OmenNode) -> None:

@@ -16,6 +16,7 @@ from omen.protocol.repair.requests import Requests
 
 HELD_AT_MOST = 64
 """Requests that wait until this node has its place. One that finds no room is made again by the node that asks."""
+CONTACTS_AT_MOST = 256
 NAMED_AT_MOST = 64
 """Contacts that a node that seeks its place names to others that seek theirs."""
 
@@ -107,6 +108,18 @@ class JoinLeave:
         self._requests.begin_joining()
         self._out.set_timer(JoinTimer(), self._config.standby_timeout)
         self._ring_lookup.find(self._peer_table.id, JoinLookup(), self._contacts)
+
+    def join_through(self, met: Sequence[Ref]) -> None:
+        """Nodes that are there have turned up while this one knows no ring. A search for its place that is under way
+        goes on, with them as well: they may have no place themselves.
+        """
+        if not self.is_seeking:
+            self.join(met)
+            return
+        known = {ref.id: ref for ref in (*met, *self._contacts)}
+        self._contacts = tuple(known.values())[:CONTACTS_AT_MOST]
+        if not self._ring_lookup.ask_too(JoinLookup(), met):
+            self.join(self._contacts, self._persists)
 
     def on_join_timer(self, _: JoinTimer) -> None:
         """All nodes met on the way in may have failed before this one was linked: then it begins anew."""

@@ -96,6 +96,17 @@ class Ring:
         """The L successors, nearest first."""
         return self.successors[: self._config.resilience]
 
+    def next_step(self, origin: NodeId) -> Ref | None:
+        """Where a walk round the ring goes on from here: L nodes further, not past its origin. None: it is there.
+
+        Where fewer nodes are known than are kept, as after losses, what follows a gap may be any node, also one that
+        stands behind. Then the walk goes on by one node: it neither goes over a gap, nor takes one for its end.
+        """
+        left = clockwise(self._me, origin) or SPACE
+        far = self._config.resilience if len(self.members) >= 2 * (self._config.resilience + SPARE) else 1
+        ahead = [node for node in self.successors[:far] if clockwise(self._me, node) < left]
+        return self.members[ahead[-1]] if ahead else None
+
     def successor_refs(self) -> tuple[Ref, ...]:
         return tuple(self.members[node] for node in self.get_succs())
 

@@ -74,6 +74,17 @@ class RingLookup:
         self._lookups[self._next] = Lookup(target, purpose, candidates)
         self._ask(self._next)
 
+    def ask_too(self, purpose: LookupPurpose, refs: Iterable[Ref]) -> bool:
+        """Ask these as well, at once; whether there is a lookup for that purpose."""
+        nonces = [nonce for nonce, lookup in self._lookups.items() if lookup.purpose == purpose]
+        for nonce in nonces:
+            lookup = self._lookups[nonce]
+            for ref in refs:
+                if ref.id not in (lookup.target, self._peer_table.id) and ref.id not in lookup.asked:
+                    lookup.candidates[ref.id] = ref
+                    self._ask_one(nonce, ref)
+        return bool(nonces)
+
     def on_located(self, sender: NodeId, message: Located) -> LookupDone | None:
         lookup = self._lookups.get(message.nonce)
         if lookup is None or lookup.target != message.target:

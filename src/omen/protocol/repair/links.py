@@ -66,7 +66,7 @@ class Links:
         self.came_up: list[NodeId] = []
         self.version = 0
         self.changes = 0
-        self._opened = 0
+        self.opened = 0
         self._fading_topics: dict[NodeId, tuple[int, Time, frozenset[Topic]]] = {}
         self._counted: tuple[tuple[Ref, ...], tuple[frozenset[Topic], ...]] = (), ()
         self._counted_at = (-1, -1)
@@ -263,9 +263,12 @@ class Links:
         link = self.links.get(sender)
         if link is None or link.ref.incarnation != message.incarnation:
             return
-        if not 0 < message.number < link.number:
-            del self.links[sender]
-            self.note_change()
+        if 0 < message.number < link.number:
+            return
+        del self.links[sender]
+        self.note_change()
+        if link.state is UP and link.number:  # a farewell that the link itself has overtaken: the other end has it up
+            self._refuse(link.ref, link.number)
 
     def on_timer(self, timer: LinkTimer) -> None:
         """Say it again, a few times; then give the link up."""
@@ -286,8 +289,8 @@ class Links:
     def _open(self, link: Link) -> None:
         self._set_state(link, OPENING)
         link.attempts = 0
-        self._opened += 1
-        link.number = self._opened
+        self.opened += 1
+        link.number = self.opened
         self._out.send(link.ref, LinkOpen(self._peer_table.me, self.successors, link.spare, link.number))
         self._out.set_timer(LinkTimer(link.ref.id), self._config.answer_timeout)
         if not self._config.remedies.links_agreed_by_both:

@@ -81,11 +81,15 @@ class Repairer:
     def _choose_members(self, repair: Repair, newcomer: NodeId) -> bool:
         """The nodes a newcomer may be linked to, without those that failed; whether there are others than before."""
         before = set(repair.members)
-        chosen = members_for_join(self._context, newcomer, repair.topics, repair.gone)
+        chosen = members_for_join(self._context, newcomer, repair.topics, self._still_gone(repair))
         repair.members = chosen | repair.members
         repair.walks_over = repair.walks >= WALKS_AT_MOST
         repair.walked_for.clear()
         return bool(repair.members.keys() - before)
+
+    def _still_gone(self, repair: Repair) -> set[NodeId]:
+        """The nodes that were lost while this repair went on, but for those that have begun anew since."""
+        return {node for node, former in repair.gone.items() if not self._peer_table.has_begun_anew(node, former)}
 
     def on_node_lost(self, node: NodeId, incarnation: int) -> Outcome | None:
         """A node has failed: a newcomer takes its event with it, a member brings in the nodes it leaves behind."""
@@ -210,17 +214,17 @@ class Repairer:
         repair.walks += 1
         repair.walks_over = repair.walks >= WALKS_AT_MOST
         repair.walking = frozenset(missing)
-        skip = tuple(sorted({*repair.gone, *repair.members}))
+        skip = tuple(sorted(self._still_gone(repair) | repair.members.keys()))
         self._walked += 1
-        first = self._ring.members[self._ring.get_succs()[-1]]
+        first = self._ring.next_step(self._peer_table.id)
+        assert first is not None, "a walk begins only where there are successors"
         if repair.walks > 1:
             repair.led = LedWalk(self._walked, first, tuple(missing), skip, WALK_STEPS_AT_MOST)
             self._take_step(repair, repair.led)
             return
         walk = RingWalk(repair.event, self._peer_table.ref, tuple(missing), (), skip, WALK_STEPS_AT_MOST, self._walked)
         self._out.send(first, walk)
-        patience = self._config.answer_timeout * 20
-        self._out.set_timer(RepairTimer(GATHERING, repair.event, repair.attempt), patience)
+        self._out.set_timer(RepairTimer(GATHERING, repair.event, repair.attempt), 20 * self._config.answer_timeout)
 
     def _take_step(self, repair: Repair, led: LedWalk) -> None:
         self._out.send(led.at, led.step(repair.event, self._peer_table.ref))
@@ -256,7 +260,7 @@ class Repairer:
             if repair.centre is None or ref.id == repair.centre.id:
                 continue
             if self._peer_table.is_declared_failed(ref):
-                repair.gone.add(ref.id)  # who named it has not noticed yet: the next walk passes it over
+                repair.gone[ref.id] = ref.incarnation  # who named it has not noticed yet: the next walk passes it over
             else:
                 repair.members[ref.id] = ref
         return self._ask(repair)
@@ -399,7 +403,7 @@ class Repairer:
     def _go_on(self, repair: Repair, grown: bool) -> Outcome | None:
         """Members were lost: ask anew where others came in for them or links to them were planned, else go on."""
         cut_off = [pair for pair in repair.open_links if not repair.has_both(pair)]
-        cut_off += [pair for pair in repair.check.needed if repair.stage == CHECKING and repair.gone.intersection(pair)]
+        cut_off += [pair for pair in repair.check.needed if repair.stage == CHECKING and repair.gone.keys() & pair]
         redo = repair.stage in (LINKING, CHECKING) and (grown or cut_off) and self._config.remedies.redo_unconfirmed
         if redo or (repair.stage == ASKING and grown):
             return self._ask(repair)
@@ -410,7 +414,7 @@ class Repairer:
         """A member has failed. One that was linked to the loss brings its own former neighbours in; whether it did."""
         ref = repair.members.pop(node)
         repair.answers.pop(node, None)
-        repair.gone.add(node)
+        repair.gone[node] = ref.incarnation
         was_neighbour = node in repair.former
         repair.former.discard(node)
         if repair.centre is not None:
@@ -518,7 +522,8 @@ class Repairer:
         return self._propose(repair)
 
     def _propose(self, repair: Repair) -> Outcome | None:
-        self._proposals.send(repair)
+        if self._proposals.send(repair):
+            repair.tries = 0
         if not repair.open_links or not self._config.remedies.redo_unconfirmed:
             return self._check(repair)
         self._set_try_timer(repair)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, LinkUp, NodeId
-from omen.protocol.membership.ring import Ring, clockwise
+from omen.protocol.membership.ring import Ring
 from omen.protocol.messages.base import WALK_STEPS_AT_MOST, EventKind
 from omen.protocol.messages.overlay import (
     Descriptor,
@@ -25,6 +25,8 @@ from omen.protocol.repair.requests import Requests
 from omen.protocol.repair.shadow_set import to_bits
 
 LOSSES = (EventKind.LEAVE, EventKind.DROP)
+WAITING_AT_MOST = 64
+"""Events for which one link is being made: who proposes it for another is told when it is up, or proposes it again."""
 RELAYED_AT_MOST = 256
 WALKS_REMEMBERED = 1024
 
@@ -97,6 +99,15 @@ class ShadowMember:
             if self._links.is_up(node):
                 self._out.send(self._links.links[node].ref, message.ask)
 
+    def is_repeated(self, message: LinkProposal) -> bool:
+        """Whether this was proposed before, and the link is being made or up: taken in again, it costs nothing."""
+        if not self._links.has(message.other):
+            return False
+        waiting = self.proposals.get(message.other.id, ())
+        return self._links.is_up(message.other.id) or any(
+            (asker, event) == (message.asker, message.event) for asker, event, _ in waiting
+        )
+
     def on_proposal(self, _: NodeId, message: LinkProposal) -> None:
         if self._requests.departing:
             return
@@ -109,7 +120,7 @@ class ShadowMember:
             self._confirm(message.asker, message.event, message.attempt, message.other.id)
         elif message.other.id in self._links.links:
             waiting = self.proposals.setdefault(message.other.id, [])
-            waiting[:] = [entry for entry in waiting if entry[1] != message.event]
+            waiting[:] = [entry for entry in waiting if entry[1] != message.event][1 - WAITING_AT_MOST :]
             waiting.append((message.asker, message.event, message.attempt))
 
     def _keep_lasting(self, node: NodeId) -> None:
@@ -132,7 +143,7 @@ class ShadowMember:
         """Speak for this node and those near it on the ring; pass the rest on by L, until the ring is closed.
 
         After losses the L-th successor that is known may stand further off than L: so a node speaks for its successors
-        too, and for the spare predecessors, that none between two steps is left out.
+        too, and for the spare predecessors, and none between two steps is left out.
 
         A step of a walk that is led may come twice, for its answer may have been lost: it is answered again.
         """
@@ -148,21 +159,18 @@ class ShadowMember:
             if any(topic in has for topic in missing):
                 found.append(Descriptor(descriptor.digest, (), ()))  # which node it is: with topics a walk had no end
                 missing = [topic for topic in missing if topic not in has]
-        origin = message.origin.id
-        onward = self._ring.get_succs()[-1] if self._ring.successors else self._peer_table.id
-        closed = clockwise(origin, onward) <= clockwise(origin, self._peer_table.id) or onward == origin
-        if not missing or closed or not message.hops:
+        onward = self._ring.next_step(message.origin.id)
+        if not missing or onward is None or not message.hops:
             self._out.send(message.origin, RingWalkReply(message.event, tuple(found), message.number * message.led))
         elif message.led:
-            further = self._ring.members[onward]
-            answer = RingWalkReply(message.event, tuple(found), message.number, tuple(missing), further)
+            answer = RingWalkReply(message.event, tuple(found), message.number, tuple(missing), onward)
             self._out.send(message.origin, answer)
         else:
             hops = min(message.hops, WALK_STEPS_AT_MOST) - 1
             walk = RingWalk(
                 message.event, message.origin, tuple(missing), tuple(found), message.skip, hops, message.number
             )
-            self._out.send(self._ring.members[onward], walk)
+            self._out.send(onward, walk)
 
     def _has_passed(self, sender: NodeId, walk: RingWalk) -> bool:
         """Whether this walk has come by before, from the same peer: another must not be able to spoil it.

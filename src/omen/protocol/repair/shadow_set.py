@@ -60,7 +60,7 @@ class Repair(msgspec.Struct):
     walking: frozenset[Topic] = frozenset()
     walked_for: set[Topic] = msgspec.field(default_factory=set)
     led: LedWalk | None = None
-    gone: set[NodeId] = msgspec.field(default_factory=set)
+    gone: dict[NodeId, int] = msgspec.field(default_factory=dict)
     passed_over: dict[NodeId, Ref] = msgspec.field(default_factory=dict)
     inquiries: set[NodeId] = msgspec.field(default_factory=set)
     open_links: dict[Pair, set[NodeId]] = msgspec.field(default_factory=dict)
@@ -319,7 +319,7 @@ class Repair(msgspec.Struct):
         for parent, roots in zip(parents, self._broken_off(parents, nodes), strict=True):
             if len(roots) > 1:
                 wanted.update(node for node in parent if _find(parent, node) in roots)
-        return wanted - self.answers.keys() - self.outer.keys() - self.losses.keys() - self.gone
+        return wanted - self.answers.keys() - self.outer.keys() - self.losses.keys() - self.gone.keys()
 
     def _wide(self) -> set[NodeId]:
         """For a join: a cover of the newcomer's topics by as few as will do, so that few links can link it."""

@@ -78,3 +78,27 @@ def test_failed_nodes_and_the_node_itself_are_not_taken_in() -> None:
     assert not ring.consider(ref(5))
     assert not ring.consider(ref(ME))
     assert ring.consider(ref(5, incarnation=2))
+
+
+def test_a_walk_goes_on_by_l_nodes_and_not_past_its_origin() -> None:
+    ring = make_ring()
+    for node in (*range(700, 1000, 50), *range(1050, 1350, 50)):
+        ring.consider(ref(node))
+    assert ring.next_step(ME) == ref(1100)
+    assert ring.next_step(1075) == ref(1050)
+    assert ring.next_step(1050) is None, "none stands between, so it has gone round"
+
+
+def test_a_walk_goes_on_by_one_node_where_the_next_l_are_not_known() -> None:
+    """Worlds 40066983 and 40080902: what follows a gap are nodes that stand behind."""
+    ring = make_ring(3)
+    for node in (850, 900, 950):
+        ring.consider(ref(node))
+    assert ring.get_succs() == [850, 900, 950], "all round the ring"
+    assert ring.next_step(ME) == ref(850)
+    for node in (600, 700, 800, 1050, 1100):
+        ring.consider(ref(node))
+    assert ring.next_step(ME) == ref(1050)
+    for node in (1150, 1200, 1250):
+        ring.consider(ref(node))
+    assert ring.next_step(ME) == ref(1150)

@@ -118,6 +118,23 @@ def test_a_close_of_a_former_link_does_not_close_the_one_that_followed() -> None
     assert not high.links
 
 
+def test_a_farewell_that_the_link_has_overtaken_ends_it_at_both_ends() -> None:
+    """The higher end had planned the link, and given that up; then the lower end's opening came."""
+    low, low_out, high, _ = pair()
+    low.plan(ref(2))
+    ((_, opening),) = sent(low_out)
+    assert isinstance(opening, LinkOpen)
+    high.on_open(1, opening)
+    high.on_seen(1, LinkSeen(opening.number))
+    low.on_ok(2, LinkOk(describe(2), (), opening.number))
+    sent(low_out)
+    low.on_close(2, LinkClose(1))
+    ((_, echo),) = sent(low_out)
+    assert isinstance(echo, LinkClose)
+    high.on_close(1, echo)
+    assert not low.links and not high.links
+
+
 def test_an_agreement_to_a_former_link_is_none_to_the_one_that_followed() -> None:
     low, _, first, second = opened_twice()
     low.on_ok(2, LinkOk(describe(2), (), first.number))
