@@ -110,16 +110,18 @@ class JoinLeave:
         self._ring_lookup.find(self._peer_table.id, JoinLookup(), self._contacts)
 
     def join_through(self, met: Sequence[Ref]) -> None:
-        """Nodes that are there have turned up while this one knows no ring. A search for its place that is under way
-        goes on, with them as well: they may have no place themselves.
+        """Nodes that are there have turned up while this one knows no ring: it is looked for through them. The contacts
+        so far may all be gone, or be what leads to a ring: they are asked where those who turned up have no place.
         """
         if not self.is_seeking:
             self.join(met)
             return
-        known = {ref.id: ref for ref in (*met, *self._contacts)}
-        self._contacts = tuple(known.values())[:CONTACTS_AT_MOST]
-        if not self._ring_lookup.ask_too(JoinLookup(), met):
-            self.join(self._contacts, self._persists)
+        turned_up = {ref.id for ref in met}
+        former = tuple(ref for ref in self._contacts if ref.id not in turned_up)
+        self._contacts = (*met, *former)[:CONTACTS_AT_MOST]
+        self._looks = True
+        if not self._ring_lookup.has_met_a_ring(JoinLookup()):
+            self._ring_lookup.find_anew(self._peer_table.id, JoinLookup(), met, former)
 
     def on_join_timer(self, _: JoinTimer) -> None:
         """All nodes met on the way in may have failed before this one was linked: then it begins anew."""

@@ -64,6 +64,11 @@ class PeerTable:
         known = self.get(node)
         return known is not None and known.digest.ref.incarnation > incarnation
 
+    def latest(self, ref: Ref) -> Ref:
+        """The same node in the latest incarnation that is known here."""
+        known = self.get(ref.id)
+        return known.digest.ref if known is not None and known.digest.ref.incarnation > ref.incarnation else ref
+
     def has_ended(self, ref: Ref) -> bool:
         """Whether it was declared failed, or has begun anew."""
         return self.is_declared_failed(ref) or self.has_begun_anew(ref.id, ref.incarnation)

@@ -8,10 +8,11 @@ import hashlib
 from collections.abc import Iterable
 
 from omen.protocol.context import NodeContext
-from omen.protocol.events import NodeId
+from omen.protocol.events import NodeId, Time
 from omen.protocol.messages.overlay import Ref
 
 SPACE = 1 << 64
+UNSURE_PERIODS = 5  # of gossip: after these it has brought who stands next
 SPARE = 2  # kept beyond L on either side, so that a loss is filled at once
 
 
@@ -44,6 +45,7 @@ class Ring:
     def __init__(self, context: NodeContext) -> None:
         self._peer_table = context.peer_table
         self._config = context.config
+        self._clock = context.clock
         self._me = context.peer_table.id
         self._reach_ahead = self._reach_behind = SPACE
         self.members: dict[NodeId, Ref] = {}
@@ -51,6 +53,7 @@ class Ring:
         self.successors: list[NodeId] = []
         self.version = 0
         self.changed = False
+        self._unsure_until: Time = 0
 
     def settle(self) -> None:
         """The node has taken in what changed."""
@@ -69,10 +72,15 @@ class Ring:
                 self.members[ref.id] = ref
                 self.version += 1
             return False
+        if not self.members:
+            self._begin_to_doubt()
         self.members[ref.id] = ref
         self._arrange()
         self.changed = True
         return True
+
+    def _begin_to_doubt(self) -> None:
+        self._unsure_until = self._clock.now + UNSURE_PERIODS * self._config.gossip_period
 
     def reaches(self, node: NodeId) -> bool:
         """Whether a node stands near enough to be of interest: cheap, for it is asked of every node that gossip
@@ -84,6 +92,7 @@ class Ring:
     def drop(self, node: NodeId) -> bool:
         if self.members.pop(node, None) is None:
             return False
+        self._begin_to_doubt()
         self._arrange()
         self.changed = True
         return True
@@ -99,11 +108,11 @@ class Ring:
     def next_step(self, origin: NodeId) -> Ref | None:
         """Where a walk round the ring goes on from here: L nodes further, not past its origin. None: it is there.
 
-        Where fewer nodes are known than are kept, as after losses, what follows a gap may be any node, also one that
-        stands behind. Then the walk goes on by one node: it neither goes over a gap, nor takes one for its end.
+        For a while after this node has lost one near it, or has begun, it may not know who stands next. What follows a
+        gap may be any node, also one that stands behind. Then the walk goes on by one node.
         """
         left = clockwise(self._me, origin) or SPACE
-        far = self._config.resilience if len(self.members) >= 2 * (self._config.resilience + SPARE) else 1
+        far = 1 if self._clock.now < self._unsure_until else self._config.resilience
         ahead = [node for node in self.successors[:far] if clockwise(self._me, node) < left]
         return self.members[ahead[-1]] if ahead else None
 

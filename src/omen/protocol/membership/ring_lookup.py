@@ -46,6 +46,7 @@ class Lookup(msgspec.Struct):
     target: NodeId
     purpose: LookupPurpose
     candidates: dict[NodeId, Ref]
+    others: tuple[Ref, ...] = ()
     asked: set[NodeId] = msgspec.field(default_factory=set)
     silent: set[NodeId] = msgspec.field(default_factory=set)
     answered: set[NodeId] = msgspec.field(default_factory=set)
@@ -67,23 +68,23 @@ class RingLookup:
         """How many lookups are under way."""
         return len(self._lookups)
 
-    def find(self, target: NodeId, purpose: LookupPurpose, known: Iterable[Ref]) -> None:
+    def find(self, target: NodeId, purpose: LookupPurpose, known: Iterable[Ref], others: Iterable[Ref] = ()) -> None:
         """Ask around for the node that follows `target`; `known` is where to begin."""
         self._next += 1
         candidates = {ref.id: ref for ref in known if ref.id not in (target, self._peer_table.id)}
-        self._lookups[self._next] = Lookup(target, purpose, candidates)
+        self._lookups[self._next] = Lookup(target, purpose, candidates, tuple(others))
         self._ask(self._next)
 
-    def ask_too(self, purpose: LookupPurpose, refs: Iterable[Ref]) -> bool:
-        """Ask these as well, at once; whether there is a lookup for that purpose."""
-        nonces = [nonce for nonce, lookup in self._lookups.items() if lookup.purpose == purpose]
-        for nonce in nonces:
-            lookup = self._lookups[nonce]
-            for ref in refs:
-                if ref.id not in (lookup.target, self._peer_table.id) and ref.id not in lookup.asked:
-                    lookup.candidates[ref.id] = ref
-                    self._ask_one(nonce, ref)
-        return bool(nonces)
+    def find_anew(
+        self, target: NodeId, purpose: LookupPurpose, known: Iterable[Ref], others: Iterable[Ref] = ()
+    ) -> None:
+        """In place of what is under way for it. `others`: to be asked where those have no place, or are silent."""
+        self._lookups = {nonce: lookup for nonce, lookup in self._lookups.items() if lookup.purpose != purpose}
+        self.find(target, purpose, known, others)
+
+    def has_met_a_ring(self, purpose: LookupPurpose) -> bool:
+        """Whether a node that has its place has answered in a lookup that is under way for this."""
+        return any(lookup.answered - lookup.seeking for lookup in self._lookups.values() if lookup.purpose == purpose)
 
     def on_located(self, sender: NodeId, message: Located) -> LookupDone | None:
         lookup = self._lookups.get(message.nonce)
@@ -95,6 +96,7 @@ class RingLookup:
                 lookup.candidates.setdefault(ref.id, ref)
         if message.seeking:
             lookup.seeking.add(sender)
+            self._take_others_in(lookup)
             self._ask_all(message.nonce)
         return self._advance(message.nonce)
 
@@ -110,6 +112,9 @@ class RingLookup:
     def _advance(self, nonce: int) -> LookupDone | None:
         lookup = self._lookups[nonce]
         best = self._best(lookup)
+        if best is None and lookup.others:
+            self._take_others_in(lookup)
+            best = self._best(lookup)
         if best is not None and best.id not in lookup.answered:
             if best.id not in lookup.asked:
                 self._ask(nonce)
@@ -123,6 +128,12 @@ class RingLookup:
             return LookupDone(lookup.purpose, best, list(lookup.candidates.values()), in_doubt)
         met = [ref for ref in lookup.candidates.values() if ref.id not in lookup.seeking]
         return LookupDone(lookup.purpose, best, met)
+
+    def _take_others_in(self, lookup: Lookup) -> None:
+        for ref in lookup.others:
+            if ref.id not in (lookup.target, self._peer_table.id):
+                lookup.candidates.setdefault(ref.id, ref)
+        lookup.others = ()
 
     def _best(self, lookup: Lookup) -> Ref | None:
         open_to = [ref for ref in lookup.candidates.values() if ref.id not in lookup.silent]

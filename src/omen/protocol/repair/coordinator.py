@@ -337,7 +337,7 @@ class Coordinator:
 
     def _finish(self, repair: Repair) -> None:
         """Alg. 5 line 6: tell the successor range of each node concerned, and all that wait for the news."""
-        events = sorted({repair.event, *(loss.event for loss in repair.losses.values() if loss.known)})
+        events = sorted({repair.event, *repair.claimed()})
         repaired = tuple(repair.members[node] for node in sorted(repair.former) if node in repair.answers)
         for event in events:
             pending = self.event_queue.pending.get(event)

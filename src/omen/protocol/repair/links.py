@@ -263,7 +263,7 @@ class Links:
         link = self.links.get(sender)
         if link is None or link.ref.incarnation != message.incarnation:
             return
-        if 0 < message.number < link.number:
+        if 0 < message.number < link.number or (message.number and link.state is PLANNED):
             return
         del self.links[sender]
         self.note_change()

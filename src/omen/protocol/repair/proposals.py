@@ -33,11 +33,13 @@ class Proposals:
         self._is_repeated = context.config.remedies.redo_unconfirmed
         self._paid = SenderBudget(PROPOSALS_PER_S, PROPOSALS_AT_ONCE)
 
-    def send(self, repair: Repair) -> int:
-        """Of what is under way, to the ends that have not confirmed it, and of what may begin now; how many begin."""
-        begun = self._begin(repair)
+    def send(self, repair: Repair) -> None:
+        """Of what is under way, to the ends that have not confirmed it, and of what may begin now. That has its time
+        from now on.
+        """
+        if self._begin(repair):
+            repair.tries = 0
         self._tell(repair, sorted(repair.under_way))
-        return len(begun)
 
     def send_more(self, repair: Repair) -> int:
         """A link has come up: of those that may begin now; how many these are."""

@@ -257,10 +257,11 @@ class Repairer:
         if not found:
             repair.walked_for |= repair.walking
         for ref in (descriptor.digest.ref for descriptor in found):
+            ref = self._peer_table.latest(ref)
             if repair.centre is None or ref.id == repair.centre.id:
                 continue
-            if self._peer_table.is_declared_failed(ref):
-                repair.gone[ref.id] = ref.incarnation  # who named it has not noticed yet: the next walk passes it over
+            elif self._peer_table.is_declared_failed(ref):
+                repair.gone[ref.id] = ref.incarnation  # nor of its loss: the next walk passes it over
             else:
                 repair.members[ref.id] = ref
         return self._ask(repair)
@@ -522,8 +523,7 @@ class Repairer:
         return self._propose(repair)
 
     def _propose(self, repair: Repair) -> Outcome | None:
-        if self._proposals.send(repair):
-            repair.tries = 0
+        self._proposals.send(repair)
         if not repair.open_links or not self._config.remedies.redo_unconfirmed:
             return self._check(repair)
         self._set_try_timer(repair)

@@ -130,6 +130,9 @@ class Requests:
     def ask_again(self, event: EventId) -> None:
         """Ask the present successor, until it is said to be handled."""
         request = self.open.get(event)
+        if request is not None and not self._ring.members and event.kind in (EventKind.ADD, EventKind.DROP):
+            self.on_handled(event, ())  # nobody is left to ask
+            return
         if request is not None and self._ring.successors:
             fresh = RepairRequest(event, self._descriptor.refresh(), request.added, request.dropped)
             successor = self._asked[event] = self._ring.members[self._ring.successors[0]]

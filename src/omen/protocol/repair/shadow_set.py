@@ -140,6 +140,20 @@ class Repair(msgspec.Struct):
         """
         return self.event.kind == EventKind.LEAVE and not all(loss.known for loss in self.losses.values())
 
+    def claimed(self) -> list[EventId]:
+        """The linked losses that are repaired along with this event: those known in full, and not linked to another
+        that is not. What stands beyond that one was not asked, and its own repair is to count on this one.
+        """
+        more = left = {node for node, loss in self.losses.items() if not loss.known}
+        while more := {
+            node
+            for node, loss in self.losses.items()
+            if node not in left
+            and (more & loss.neighbours.keys() or any(node in self.losses[one].neighbours for one in more))
+        }:
+            left = left | more
+        return [loss.event for node, loss in self.losses.items() if node not in left]
+
     def is_lost(self, ref: Ref) -> bool:
         """Whether it is one of the losses. A node may have begun anew, and be a former neighbour of another loss."""
         loss = self.losses.get(ref.id)
