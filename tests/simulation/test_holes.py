@@ -185,9 +185,10 @@ def test_a_walk_leaves_nobody_out_where_the_ring_has_just_lost_nodes(seed: int) 
         ("rejoins-beside-a-newcomer", 40079309),
         ("walk-that-ends-at-a-gap", 40080902),
         ("member-that-has-begun-anew", 40077912),
+        ("claimed-beside-an-unclaimed-loss", 40032144),
     ],
 )
-def test_a_join_finds_the_only_other_subscriber_just_after_losses(name: str, seed: int) -> None:
+def test_worlds_that_were_not_repaired_just_after_losses_are(name: str, seed: int) -> None:
     outcome = run_scenario(read_scenario(SCENARIOS / f"{name}.toml"), seed)
     assert outcome.complaints() == []
     assert outcome.settled

@@ -80,3 +80,36 @@ def test_one_that_seeks_and_is_answered_by_seekers_alone_doubts_as_long_as_anoth
     found = lookup.on_timer(LookupTimer(1, 300))
     assert found is not None
     assert (found.successor, found.in_doubt) == (ref(200), True)
+
+
+def test_a_lookup_begun_anew_asks_those_who_turned_up_and_others_where_they_have_no_place() -> None:
+    """World 40079309."""
+    lookup, out = make_lookup()
+    lookup.find(100, Why(), [ref(200)])
+    lookup.find_anew(100, Why(), [ref(300)], [ref(200), ref(400)])
+    assert lookup.open_count == 1
+    assert [to for to, _ in sent(out)] == [200, 300], "the others are not waited for"
+    assert lookup.on_located(300, Located(2, 100, (), seeking=True)) is None
+    assert [to for to, _ in sent(out)] == [200, 400]
+    assert not lookup.has_met_a_ring(Why())
+    assert lookup.on_located(400, Located(2, 100, ())) is None
+    assert lookup.has_met_a_ring(Why())
+    found = lookup.on_timer(LookupTimer(2, 200))
+    assert found is not None and found.successor == ref(400)
+
+
+def test_a_lookup_begun_anew_asks_others_where_those_who_turned_up_are_silent() -> None:
+    lookup, out = make_lookup()
+    lookup.find_anew(100, Why(), [ref(300)], [ref(400, incarnation=2)])
+    assert lookup.on_timer(LookupTimer(1, 300)) is None
+    assert [to for to, _ in sent(out)] == [300, 400]
+
+
+def test_a_lookup_begun_anew_ends_by_those_who_turned_up_where_they_have_a_place() -> None:
+    """A node whose contacts have all gone does not wait for each of them."""
+    lookup, out = make_lookup()
+    lookup.find(100, Why(), [ref(node) for node in range(200, 230)])
+    lookup.find_anew(100, Why(), [ref(300)], [ref(node) for node in range(200, 230)])
+    found = lookup.on_located(300, Located(2, 100, ()))
+    assert found is not None and found.successor == ref(300)
+    assert len(sent(out)) == 2

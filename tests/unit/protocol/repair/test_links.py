@@ -135,6 +135,15 @@ def test_a_farewell_that_the_link_has_overtaken_ends_it_at_both_ends() -> None:
     assert not low.links and not high.links
 
 
+def test_a_close_of_a_former_link_does_not_end_the_next_that_is_planned() -> None:
+    _, _, high, _ = pair()
+    high.plan(ref(1))
+    high.on_close(1, LinkClose(1, 7))
+    assert high.links[1].state == PLANNED
+    high.on_close(1, LinkClose(1))
+    assert not high.links
+
+
 def test_an_agreement_to_a_former_link_is_none_to_the_one_that_followed() -> None:
     low, _, first, second = opened_twice()
     low.on_ok(2, LinkOk(describe(2), (), first.number))

@@ -75,3 +75,16 @@ def test_one_that_has_rejoined_is_asked_again() -> None:
     asking.requests.follow_ring()
     assert asking.take()[1]
     assert asking.fire()[0] == [20]
+
+
+def test_a_node_that_is_left_alone_ends_what_it_asked_for() -> None:
+    """World 40032144, shrunk: the only other one crashed before it heard that a topic is given up."""
+    asking = Asking(20)
+    (joined,) = asking.requests.open
+    asking.requests.on_handled(joined, ())
+    asking.requests.resubscribe((), (TOPIC,))
+    (event,) = asking.requests.open
+    asking.ring.drop(20)
+    asking.requests.on_timer(RequestTimer(event))
+    assert not asking.requests.open
+    assert TOPIC not in asking.context.peer_table.me.topics

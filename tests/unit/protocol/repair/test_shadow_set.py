@@ -167,3 +167,19 @@ def test_a_link_between_two_nodes_that_were_heard_counts_only_if_both_name_it() 
     assert plan(repair) == [(7, 8)]
     answer(repair, 8, {1}, {7: {1}})
     assert plan(repair) == []
+
+
+def test_a_loss_that_is_linked_to_one_not_known_in_full_is_not_claimed() -> None:
+    """World 40032144."""
+
+    def event(node: int) -> EventId:
+        return EventId(node, 1, EventKind.LEAVE)
+
+    repair = loss((1,), {1})
+    repair.add_loss(Loss(event(50), {1}, {1: ref(1)}))
+    repair.add_loss(Loss(event(60), {1}, {2: ref(2), 70: ref(70)}))
+    assert repair.claimed() == [LOST, event(50), event(60)]
+    repair.losses[70] = Loss(event(70), {1}, known=False)
+    assert repair.claimed() == [LOST, event(50)]
+    repair.losses[70].neighbours[50] = ref(50)
+    assert repair.claimed() == [LOST]
