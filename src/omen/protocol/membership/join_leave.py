@@ -119,8 +119,10 @@ class JoinLeave:
         turned_up = {ref.id for ref in met}
         former = tuple(ref for ref in self._contacts if ref.id not in turned_up)
         self._contacts = (*met, *former)[:CONTACTS_AT_MOST]
-        self._looks = True
-        if not self._ring_lookup.has_met_a_ring(JoinLookup()):
+        if not self._ring_lookup.goes_on_with(JoinLookup(), met):
+            self._looks = True
+            self._requests.begin_joining()
+            self._out.set_timer(JoinTimer(), self._config.standby_timeout)
             self._ring_lookup.find_anew(self._peer_table.id, JoinLookup(), met, former)
 
     def on_join_timer(self, _: JoinTimer) -> None:

@@ -52,6 +52,10 @@ class Lookup(msgspec.Struct):
     answered: set[NodeId] = msgspec.field(default_factory=set)
     seeking: set[NodeId] = msgspec.field(default_factory=set)
 
+    def counts_on(self, ref: Ref) -> bool:
+        """Whether it was asked in this incarnation, at this address, and is not silent."""
+        return self.candidates.get(ref.id) == ref and ref.id in self.asked - self.silent
+
 
 class RingLookup:
     """Runs lookups; where no peer answers, none is met."""
@@ -82,9 +86,14 @@ class RingLookup:
         self._lookups = {nonce: lookup for nonce, lookup in self._lookups.items() if lookup.purpose != purpose}
         self.find(target, purpose, known, others)
 
-    def has_met_a_ring(self, purpose: LookupPurpose) -> bool:
-        """Whether a node that has its place has answered in a lookup that is under way for this."""
-        return any(lookup.answered - lookup.seeking for lookup in self._lookups.values() if lookup.purpose == purpose)
+    def goes_on_with(self, purpose: LookupPurpose, met: Iterable[Ref]) -> bool:
+        """Whether a lookup for this has heard a node that has its place, or has heard or waits for all of these.
+
+        Two that seek their place, and meet again and again, would else begin anew without end.
+        """
+        lookups = [lookup for lookup in self._lookups.values() if lookup.purpose == purpose]
+        has_ring = any(lookup.answered - lookup.seeking for lookup in lookups)
+        return has_ring or any(all(lookup.counts_on(ref) for ref in met) for lookup in lookups)
 
     def on_located(self, sender: NodeId, message: Located) -> LookupDone | None:
         lookup = self._lookups.get(message.nonce)

@@ -125,14 +125,15 @@ class Requests:
                 self._collecting = None
 
     def on_timer(self, timer: RequestTimer) -> None:
-        self.ask_again(timer.event)
+        is_alone = not self._ring.members and not self._links.links
+        if is_alone and timer.event in self.open and timer.event.kind in (EventKind.ADD, EventKind.DROP):
+            self.on_handled(timer.event, ())  # nobody is left to ask
+        else:
+            self.ask_again(timer.event)
 
     def ask_again(self, event: EventId) -> None:
         """Ask the present successor, until it is said to be handled."""
         request = self.open.get(event)
-        if request is not None and not self._ring.members and event.kind in (EventKind.ADD, EventKind.DROP):
-            self.on_handled(event, ())  # nobody is left to ask
-            return
         if request is not None and self._ring.successors:
             fresh = RepairRequest(event, self._descriptor.refresh(), request.added, request.dropped)
             successor = self._asked[event] = self._ring.members[self._ring.successors[0]]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from heapq import heappop, heappush
+
 import pytest
 
-from omen.protocol.events import SECOND, Depart
+from omen.maintain.choosing import choose_links
+from omen.net.settings import LIVE
+from omen.protocol.events import SECOND, ContactsFound, Depart, Input, NodeId, Received, Send, SetTimer, TimerFired
+from omen.protocol.node import OmenNode
 from omen.sim.running import Run
 from omen.sim.scenario import NodeSpec, Scenario
+from unit.protocol.contexts import ref
 
 
 def leaves_at_once(label: str, is_brief: bool) -> tuple[int, bool]:
@@ -55,3 +62,32 @@ def test_nodes_that_all_leave_at_once_do_not_wait_for_each_other(size: int) -> N
     run.world.call(13 * SECOND, look)
     assert run.go().complaints() == []
     assert gone == [True] * size
+
+
+@pytest.mark.parametrize("between_ms", [300, 700])
+def test_nodes_that_seek_a_place_and_meet_again_and_again_form_a_ring(between_ms: int) -> None:
+    """Their only contact is gone. Each meeting threw away what they had asked, so that it never counted as silent."""
+    cores = {node: OmenNode(ref(node), (1,), LIVE, random.Random(node), choose_links, (ref(77),)) for node in (10, 20)}
+    queue: list[tuple[int, int, NodeId, Input]] = []
+    steps = 0
+
+    def plan(at: int, node: NodeId, what: Input) -> None:
+        nonlocal steps
+        steps += 1
+        heappush(queue, (at, steps, node, what))
+
+    def take(outputs: object, node: NodeId, now: int) -> None:
+        for output in outputs:  # type: ignore[attr-defined]
+            if isinstance(output, SetTimer):
+                plan(now + output.delay, node, TimerFired(output.timer))
+            elif isinstance(output, Send) and output.to in cores:
+                plan(now + 20_000, output.to, Received(node, output.message))
+
+    for node, core in cores.items():
+        take(core.start(0), node, 0)
+        for meeting in range(1, 20):
+            plan(meeting * between_ms * 1000, node, ContactsFound((ref(30 - node),)))
+    while queue and queue[0][0] < 12 * SECOND:
+        now, _, node, what = heappop(queue)
+        take(cores[node].handle(what, now), node, now)
+    assert all(core.status().links for core in cores.values())

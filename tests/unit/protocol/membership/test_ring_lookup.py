@@ -91,9 +91,11 @@ def test_a_lookup_begun_anew_asks_those_who_turned_up_and_others_where_they_have
     assert [to for to, _ in sent(out)] == [200, 300], "the others are not waited for"
     assert lookup.on_located(300, Located(2, 100, (), seeking=True)) is None
     assert [to for to, _ in sent(out)] == [200, 400]
-    assert not lookup.has_met_a_ring(Why())
+    assert lookup.goes_on_with(Why(), [ref(300)]), "it has answered"
+    assert not lookup.goes_on_with(Why(), [ref(300, incarnation=2)])
+    assert not lookup.goes_on_with(Why(), [ref(500)])
     assert lookup.on_located(400, Located(2, 100, ())) is None
-    assert lookup.has_met_a_ring(Why())
+    assert lookup.goes_on_with(Why(), [ref(500)]), "a node that has its place has answered"
     found = lookup.on_timer(LookupTimer(2, 200))
     assert found is not None and found.successor == ref(400)
 
