@@ -83,10 +83,11 @@ def test_failed_nodes_and_the_node_itself_are_not_taken_in() -> None:
 
 
 def test_a_walk_goes_on_by_l_nodes_and_not_past_its_origin() -> None:
-    ring = make_ring()
+    context = make_context(ME, resilience=2)
+    ring = Ring(context)
     for node in (*range(700, 1000, 50), *range(1050, 1350, 50)):
         ring.consider(ref(node))
-    ring._clock.now = MINUTE
+    context.clock.now = MINUTE
     assert ring.next_step(ME) == ref(1100)
     assert ring.next_step(1075) == ref(1050)
     assert ring.next_step(1050) is None, "none stands between, so it has gone round"
@@ -94,15 +95,16 @@ def test_a_walk_goes_on_by_l_nodes_and_not_past_its_origin() -> None:
 
 def test_a_walk_goes_on_by_one_node_while_the_ring_may_have_gaps() -> None:
     """Worlds 40066983 and 40080902: just after losses, what follows a gap may be nodes that stand behind."""
-    ring = make_ring(3)
+    context = make_context(ME, resilience=3)
+    ring = Ring(context)
     for node in (850, 900, 950, 1050, 1100, 1150):
         ring.consider(ref(node))
     assert ring.next_step(ME) == ref(1050), "it has just begun"
-    ring._clock.now = MINUTE
+    context.clock.now = MINUTE
     assert ring.next_step(ME) == ref(1150), "a small ring that rests is known as a whole"
     ring.drop(1050)
     ring.drop(1100)
     assert ring.get_succs() == [1150, 850, 900]
     assert ring.next_step(ME) == ref(1150)
-    ring._clock.now = 2 * MINUTE
+    context.clock.now = 2 * MINUTE
     assert ring.next_step(ME) == ref(900)
