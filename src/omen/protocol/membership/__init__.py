@@ -4,6 +4,7 @@
     peer_sampling      Cyclon: a small random view of all nodes. Shuffle, ShuffleReply
     gossip             omen Alg. 3: digests, then what the other lacks. DigestOffer, Descriptors, DescriptorRequest,
                        Status; RoundTimer
+    doubts             peers in views that may have ended, and that nothing but gossip would notice
     ring               L predecessors and L successors on the identifier ring, by T-Man's ranking
     ring_lookup        the successor of any place on the ring. Locate, Located; LookupTimer
     ring_merge         notices that another ring has come in, and greets its nodes

@@ -9,6 +9,7 @@ import msgspec
 from omen.protocol.budgets import SenderBudget
 from omen.protocol.context import NodeContext
 from omen.protocol.events import Handlers, NodeId, Timer
+from omen.protocol.membership.doubts import Doubts
 from omen.protocol.membership.peer_sampling import PeerSampling
 from omen.protocol.membership.peer_table import is_newer
 from omen.protocol.membership.ring import Ring
@@ -67,6 +68,8 @@ class Gossip:
         self._peer_sampling = peer_sampling
         self._clock = context.clock
         self._given = SenderBudget(GIVEN_PER_S, GIVEN_AT_ONCE)
+        self._doubts = Doubts(context.config.answer_timeout * context.config.attempts)
+        self._doubts_turn = True
         self.rest = 1
         self._familiar: set[Digest] = set()
         self._familiar_at: tuple[int, int, bool] | None = None
@@ -81,17 +84,22 @@ class Gossip:
 
     def exchange(self) -> None:
         """Once per round: shuffle, swap digests with a peer from ring or view, forget peers of no use."""
+        self._forget_silent()
         self._views.next_round()
         self._views.select_view()
         self._peer_sampling.shuffle()
-        partner = self._choose_partner()
+        partner = self._doubted_partner() or self._choose_partner()
+        self._doubts_turn = not self._doubts_turn
         if partner is not None:
             self.offer(partner)
+            if not self._is_watched(partner.id):
+                self._doubts.note_asked(partner.id, self._clock.now)
         self.fetch_predecessors()
         self._look_around()
         if not self._config.global_view:
             self._peer_table.retain({*self._near, *self._links.links})
-        self.rest = min(2 * self.rest, LONGEST_REST) if self._views.are_ready() else 1
+        settled = self._views.are_ready() and not self._doubts.are_pressing(self._clock.now)
+        self.rest = min(2 * self.rest, LONGEST_REST) if settled else 1
 
     def hurry(self) -> None:
         """The next exchange comes in the next interval."""
@@ -138,6 +146,23 @@ class Gossip:
             *(Digest(members[node], 0, 0) for node in sorted(members) if node not in known),
         )
 
+    def _is_watched(self, node: NodeId) -> bool:
+        """Whether its end would be noticed without gossip."""
+        return node in self._ring.members or node in self._links.links
+
+    def _forget_silent(self) -> None:
+        """Backups that do not answer are none; if they are there after all, others name them again."""
+        self._doubts.retain(lambda node: node in self._peer_table.known and not self._is_watched(node))
+        for node in self._doubts.take_silent(self._clock.now):
+            self._peer_table.forget(node)
+            self._peer_sampling.drop(node)
+            self._views.note_loss(node)
+
+    def _doubted_partner(self) -> Ref | None:
+        """In every other exchange, whatever others say has ended."""
+        node = self._doubts.next(self._clock.now) if self._doubts_turn else None
+        return self._peer_table.known[node].digest.ref if node is not None else None
+
     def _choose_partner(self) -> Ref | None:
         self._look_around()
         ring, view = self._ring.members, self._partners
@@ -156,6 +181,10 @@ class Gossip:
         return (self._peer_table.me.digest, *self._digests, *strangers)
 
     def on_offer(self, sender: NodeId, message: DigestOffer) -> Findings:
+        self._doubts.hear(sender)
+        for node in message.ended:
+            if node in self._peer_table.known and not self._is_watched(node):
+                self._doubts.add(node)
         want = yield from self._look_through(message.digests)
         if not self._peer_table.has_room_for(sender):
             want = [node for node in want if node == sender]
@@ -163,7 +192,9 @@ class Gossip:
         if reply_to is None or reply_to.id != sender:
             return
         if not message.reply:
-            self._out.send(reply_to, DigestOffer(self._buffer(), tuple(want), reply=True))
+            refs = (digest.ref for digest in message.digests)
+            ended = tuple(ref.id for ref in refs if self._peer_table.is_declared_failed(ref))
+            self._out.send(reply_to, DigestOffer(self._buffer(), tuple(want), True, ended))
         elif want:
             self._out.send(reply_to, DescriptorRequest(self._peer_table.ref, tuple(want)))
         self._give(reply_to, message.want)

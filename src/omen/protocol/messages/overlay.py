@@ -40,11 +40,15 @@ class ShuffleReply(Message, frozen=True, array_like=True, tag=2):
 
 
 class DigestOffer(Message, frozen=True, array_like=True, tag=3):
-    """T-Man's buffer as digests (Alg. 3 line 3); `want` asks for the descriptors behind digests seen before."""
+    """T-Man's buffer as digests (Alg. 3 line 3); `want` asks for the descriptors behind digests seen before.
+
+    `ended`: of the nodes that the other has named those that have ended, as far as this one knows.
+    """
 
     digests: Annotated[tuple[Digest, ...], msgspec.Meta(max_length=NODES_AT_MOST)]
     want: Places
     reply: bool
+    ended: Places = ()
 
 
 class Descriptors(Message, frozen=True, array_like=True, tag=4):

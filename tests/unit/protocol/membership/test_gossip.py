@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from omen.protocol.events import SECOND
+from omen.protocol.membership.doubts import ASKED_AT_MOST
 from omen.protocol.membership.gossip import LINKS_BEHIND, LONGEST_REST, Gossip
 from omen.protocol.membership.peer_sampling import PeerSampling
 from omen.protocol.membership.ring import Ring
@@ -27,7 +29,7 @@ class Part:
 
     def __init__(self, coverage: int = 1, ready_rounds: int = 3) -> None:
         context = make_context(ME, (7,), resilience=1, coverage=coverage, ready_rounds=ready_rounds)
-        self.peer_table, self.out = context.peer_table, context.out
+        self.peer_table, self.out, self.clock = context.peer_table, context.out, context.clock
         self.ring, self.views, self.links = Ring(context), Views(context), Links(context)
         self.gossip = Gossip(context, self.ring, self.views, self.links, PeerSampling(context))
         for node in (700, 800, PREDECESSOR, 1100, 1200, 1300):  # L and the spares, on both sides: the ring is full
@@ -178,3 +180,69 @@ def test_a_peer_is_given_so_many_topics_in_a_time() -> None:
     for _ in range(1_000):
         part.gossip.on_descriptor_request(1100, DescriptorRequest(ref(1100), (2000,)))
     assert 1 < len(part.sent()) < 50
+
+
+BACKUP = 5_000_000
+
+
+class Doubting(Part):
+    """A node whose view holds a backup, which nothing but gossip speaks to. Rounds are a second apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.learn(describe(BACKUP, (1, 2)))
+        assert self.views.shadows[PREDECESSOR].backups == [BACKUP]
+
+    def told(self, *ended: int) -> None:
+        offer = DigestOffer((self.peer_table.known[1100].digest,), (), True, ended)
+        assert not list(self.gossip.on_offer(1100, offer))
+        self.sent()
+
+    def round(self, answers: bool = False) -> list[int]:
+        """Whom it turns to."""
+        self.clock.now += SECOND
+        self.gossip.exchange()
+        partners = [to for to, message in sent_to(self.out) if isinstance(message, DigestOffer)]
+        if answers and BACKUP in partners:
+            offer = DigestOffer((self.peer_table.known[BACKUP].digest,), (), True)
+            assert not list(self.gossip.on_offer(BACKUP, offer))
+        return partners
+
+
+def test_a_backup_that_does_not_answer_is_forgotten_after_three_exchanges() -> None:
+    part = Doubting()
+    asked = 0
+    while BACKUP in part.peer_table.known:
+        asked += part.round().count(BACKUP)
+    assert asked == ASKED_AT_MOST
+    assert part.views.shadows[PREDECESSOR].backups == []
+
+
+def test_a_backup_that_answers_is_kept_whatever_others_say() -> None:
+    part = Doubting()
+    for _ in range(50):
+        part.told(BACKUP)
+        part.round(answers=True)
+    assert part.views.shadows[PREDECESSOR].backups == [BACKUP]
+
+
+def test_the_word_that_a_backup_has_ended_brings_it_to_its_turn_in_every_other_exchange() -> None:
+    part = Doubting()
+    part.told(BACKUP, 1100, 77)
+    rounds = [part.round() for _ in range(6)]
+    assert [BACKUP in partners for partners in rounds[::2]] == [True, True, True]
+    assert part.round(), "the last one has had its time to answer"
+    assert BACKUP not in part.peer_table.known
+    assert 1100 in part.ring.members, "watched by the failure detector, and left to it"
+
+
+def test_who_names_a_node_that_has_ended_is_told_so() -> None:
+    part = Doubting()
+    part.peer_table.declare_failed(BACKUP, 1, part.clock.now)
+    digests = (part.peer_table.known[1100].digest, Digest(ref(BACKUP), 1, 1), Digest(ref(1200), 1, 1))
+    assert not list(part.gossip.on_offer(1100, DigestOffer(digests, (), reply=False)))
+    (answer,) = (message for message in part.sent() if isinstance(message, DigestOffer))
+    assert answer.ended == (BACKUP,)
+    anew = (digests[0], Digest(ref(BACKUP, 2), 1, 1))
+    assert not list(part.gossip.on_offer(1100, DigestOffer(anew, (), reply=False)))
+    assert [message.ended for message in part.sent() if isinstance(message, DigestOffer)] == [()]
