@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -37,6 +38,8 @@ WORST = (
     "goal_ms",
 )
 """And of what the highest is told."""
+COUNTED = re.compile(r"(lost|duplicated|out of order|gaps told) \d+")
+"""Lines of a verdict that is printed as text (`tests/network/verdict.py`)."""
 TAIL = 160
 """Characters of the last line that a record keeps, where a run prints text."""
 
@@ -168,7 +171,7 @@ class Record:
 
 
 def summarise(lines: Sequence[str]) -> str:
-    """What a run came to: sums over the objects it printed, or the end of its last line."""
+    """What a run came to: sums over the objects it printed, or the counts of its verdict and the end of its last line."""
     told = [line for line in lines if line.strip()]
     objects = [json.loads(line) for line in told if line.startswith("{")]
     sums = {
@@ -181,7 +184,8 @@ def summarise(lines: Sequence[str]) -> str:
         sums |= {f"highest {name}": max(values) for name, values in told_of if values}
         counted = ", ".join(f"{name} {total:g}" for name, total in sums.items())
         return f"{len(objects)} run{'s' if len(objects) > 1 else ''}: {counted}"
-    return told[-1].strip()[-TAIL:] if told else "nothing printed"
+    counts = [line.strip() for line in told[:-1] if COUNTED.fullmatch(line.strip())]
+    return "; ".join([*counts, told[-1].strip()[-TAIL:]]) if told else "nothing printed"
 
 
 def read_records(path: Path = RECORDS) -> list[Record]:

@@ -49,6 +49,7 @@ def test_no_run_loads_what_a_record_does_not_name(part: str) -> None:
             "2 runs: lost 0, highest longest_s 1.5",
         ),
         (["much", "3 worlds, 0 failures", ""], "3 worlds, 0 failures"),
+        (["deliveries 9", "lost 0", "out of order 2", "replayed 0"], "lost 0; out of order 2; replayed 0"),
         (['{"nodes": 3}'], '{"nodes": 3}'),
         ([], "nothing printed"),
     ],
