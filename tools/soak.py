@@ -171,7 +171,7 @@ class Record:
 
 
 def summarise(lines: Sequence[str]) -> str:
-    """What a run came to: sums over the objects it printed, or the counts of its verdict and the end of its last line."""
+    """What a run came to: sums over the objects it printed, or what its verdict counts and the end of its last line."""
     told = [line for line in lines if line.strip()]
     objects = [json.loads(line) for line in told if line.startswith("{")]
     sums = {
