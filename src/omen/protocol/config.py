@@ -105,8 +105,8 @@ class Config:
     """After so many of these times its addressee counts as lost."""
     standby_timeout: Time = 4 * SECOND
     """After this a successor takes over an event whose handling it has not heard of (omen Alg. 5)."""
-    tombstone_life: Time = 600 * SECOND
-    """How long a lost node's name is refused when gossip brings it back: longer than views take to be rid of it."""
+    tombstone_life: Time = 60 * SECOND
+    """How long a lost node's name is refused when gossip brings it back."""
     detector: bool = False
     """Whether nodes watch each other by heartbeats. Otherwise the driver's word that a peer is lost counts at once."""
     heartbeat_period: Time = SECOND

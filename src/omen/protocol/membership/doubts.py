@@ -9,21 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omen.protocol.events import NodeId, Time
+from omen.protocol.messages.overlay import Ref
 
-DOUBTED_AT_MOST = 64
+DOUBTED_AT_MOST, SILENT_AT_MOST = 64, 256
 ASKED_AT_MOST = 3
 """Exchanges with a peer that does not answer, until it is forgotten."""
 
 
 class Doubts:
-    """Whom to turn to next, and who has not answered. Another's word that a peer has ended does no more than bring it
-    to its turn.
+    """Whom to turn to next, who has not answered, and who was asked in vain often enough.
+
+    Another's word that a peer has ended does no more than bring it to its turn: each node asks for itself, and tells
+    others what it found out itself.
     """
 
-    def __init__(self, patience: Time) -> None:
+    def __init__(self, patience: Time, memory: Time) -> None:
         self._patience = patience
+        self._memory = memory
         self._unanswered: dict[NodeId, int] = {}
         self._asked_at: dict[NodeId, Time] = {}
+        self._silent: dict[NodeId, tuple[int, Time]] = {}
 
     def are_pressing(self, now: Time) -> bool:
         """Whether some peer is in doubt for more than not having answered yet."""
@@ -44,9 +49,11 @@ class Doubts:
         """It has answered."""
         if self._unanswered.pop(node, None) is not None:
             self._asked_at.pop(node, None)
+        if self._silent:
+            self._silent.pop(node, None)
 
     def retain(self, holds: Callable[[NodeId], bool]) -> None:
-        """Only of these it matters."""
+        """Only of these it matters whether they are there."""
         for node in [node for node in self._unanswered if not holds(node)]:
             self.hear(node)
 
@@ -60,6 +67,18 @@ class Doubts:
         for node in silent:
             self.hear(node)
         return silent
+
+    def note_silent(self, ref: Ref, now: Time) -> None:
+        """It is not taken from others for a while, in this incarnation."""
+        self._silent = {node: kept for node, kept in self._silent.items() if kept[1] > now}
+        while len(self._silent) >= SILENT_AT_MOST:
+            del self._silent[next(iter(self._silent))]
+        self._silent[ref.id] = (ref.incarnation, now + self._memory)
+
+    def is_silent(self, ref: Ref, now: Time) -> bool:
+        """Whether it was asked in vain not long ago."""
+        incarnation, until = self._silent.get(ref.id, (-1, 0))
+        return ref.incarnation <= incarnation and now < until
 
     def next(self, now: Time) -> NodeId | None:
         """Who is to be asked now: the one asked least, once it had time to answer."""

@@ -68,7 +68,7 @@ class Gossip:
         self._peer_sampling = peer_sampling
         self._clock = context.clock
         self._given = SenderBudget(GIVEN_PER_S, GIVEN_AT_ONCE)
-        self._doubts = Doubts(context.config.answer_timeout * context.config.attempts)
+        self._doubts = Doubts(context.config.answer_timeout * context.config.attempts, context.config.tombstone_life)
         self._doubts_turn = True
         self.rest = 1
         self._familiar: set[Digest] = set()
@@ -150,10 +150,15 @@ class Gossip:
         """Whether its end would be noticed without gossip."""
         return node in self._ring.members or node in self._links.links
 
+    def _has_ended(self, ref: Ref) -> bool:
+        """Whether it was declared failed, or this node has asked it in vain."""
+        return self._peer_table.is_declared_failed(ref) or self._doubts.is_silent(ref, self._clock.now)
+
     def _forget_silent(self) -> None:
         """Backups that do not answer are none; if they are there after all, others name them again."""
         self._doubts.retain(lambda node: node in self._peer_table.known and not self._is_watched(node))
         for node in self._doubts.take_silent(self._clock.now):
+            self._doubts.note_silent(self._peer_table.known[node].digest.ref, self._clock.now)
             self._peer_table.forget(node)
             self._peer_sampling.drop(node)
             self._views.note_loss(node)
@@ -193,7 +198,7 @@ class Gossip:
             return
         if not message.reply:
             refs = (digest.ref for digest in message.digests)
-            ended = tuple(ref.id for ref in refs if self._peer_table.is_declared_failed(ref))
+            ended = tuple(ref.id for ref in refs if self._has_ended(ref))
             self._out.send(reply_to, DigestOffer(self._buffer(), tuple(want), True, ended))
         elif want:
             self._out.send(reply_to, DescriptorRequest(self._peer_table.ref, tuple(want)))
@@ -225,7 +230,8 @@ class Gossip:
                 behind = is_newer(digest, have.digest) if useful else _is_worth_asking(digest, have.digest)
                 wanted = behind and not self._peer_table.is_declared_failed(ref)
             else:
-                wanted = (useful or (curious and self._views.is_unseen(digest))) and self._peer_table.lacks(digest)
+                new = curious and self._views.is_unseen(digest) and not self._doubts.is_silent(ref, self._clock.now)
+                wanted = (useful or new) and self._peer_table.lacks(digest)
             if wanted:
                 want.append(node)
             else:
@@ -260,7 +266,10 @@ class Gossip:
         for descriptor in descriptors:
             ref = descriptor.digest.ref
             yield from self._superseded(ref)
-            if self._peer_table.learn(descriptor, sender if sender != ref.id else None):
+            by_itself = sender == ref.id or sender is None
+            if not by_itself and not self._is_watched(ref.id) and self._doubts.is_silent(ref, self._clock.now):
+                continue
+            if self._peer_table.learn(descriptor, None if by_itself else sender):
                 news.append(ref.id)
             self._views.remember_seen(descriptor.digest)
             if self._ring.reaches(ref.id):

@@ -14,7 +14,6 @@ from weakref import WeakValueDictionary
 from omen.protocol.events import NodeId, Time, Topic
 from omen.protocol.messages.overlay import Descriptor, Digest, Ref
 
-TOMBSTONES_AT_MOST = 4096
 BROUGHT_AT_MOST = 1 << 18
 """Topics of other nodes that one peer may have brought, as long as they are kept: about 25 MB."""
 
@@ -78,8 +77,6 @@ class PeerTable:
         """Remember for a while that this incarnation of a node has ended, and forget what was known of it."""
         before = self.tombstones.get(node)
         if before is None or before[0] < incarnation:
-            if before is None and len(self.tombstones) >= TOMBSTONES_AT_MOST:
-                del self.tombstones[next(iter(self.tombstones))]
             self.tombstones[node] = (incarnation, now + (self._tombstone_life if life is None else life))
         known = self.known.get(node)
         if known is not None and known.digest.ref.incarnation <= incarnation:

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 import msgspec
 
 from omen.protocol.context import NodeContext
-from omen.protocol.events import SECOND, Handlers, LinkPruned, NodeId, Time, Timer, TimerHandlers, Topic
+from omen.protocol.events import Handlers, LinkPruned, NodeId, Time, Timer, TimerHandlers, Topic
 from omen.protocol.messages.overlay import (
     PathProbe,
     PathReply,
@@ -38,7 +38,6 @@ from omen.protocol.repair.requests import Requests
 
 WAITING_AT_MOST = 8
 REMEMBERED_AT_MOST = 256
-NEEDED_FOR = 60 * SECOND  # a link that no path was found around is not tried again before
 
 NONCE_BITS = 16
 
@@ -83,6 +82,7 @@ class LinkPruning:
         self._requests = requests
         self._patience = config.answer_timeout * config.attempts
         self._repeat = config.answer_timeout
+        self._memory = config.tombstone_life
         self.trial: Trial | None = None
         self.waiting: list[PruneHint] = []
         self.yielded: dict[NodeId, int] = {}
@@ -341,7 +341,7 @@ class LinkPruning:
             self._send_yield(trial)
             return
         if not trial.yielding:
-            self._remember_needed(trial.target.id, NEEDED_FOR)
+            self._remember_needed(trial.target.id, self._memory)
         self._end()
 
     def _remember_needed(self, node: NodeId, how_long: Time) -> None:
