@@ -103,8 +103,7 @@ class JoinLeave:
         self._contacts, self._persists = tuple(contacts), persists
         self._looks = any(ref.id != self._peer_table.id for ref in contacts)
         self._in_vain = 0
-        # A driver that has found the contacts goes on looking for others, and rings that meet become one.
-        self._doubts_until = self._clock.now + (self._config.standby_timeout // 2 if persists else 0)
+        self._begin_to_doubt()
         self._requests.begin_joining()
         self._out.set_timer(JoinTimer(), self._config.standby_timeout)
         self._ring_lookup.find(self._peer_table.id, JoinLookup(), self._contacts)
@@ -121,9 +120,15 @@ class JoinLeave:
         self._contacts = (*met, *former)[:CONTACTS_AT_MOST]
         if not self._ring_lookup.goes_on_with(JoinLookup(), met):
             self._looks = True
+            self._begin_to_doubt()
             self._requests.begin_joining()
             self._out.set_timer(JoinTimer(), self._config.standby_timeout)
             self._ring_lookup.find_anew(self._peer_table.id, JoinLookup(), met, former)
+
+    def _begin_to_doubt(self) -> None:
+        """From when this node has begun to look, or has found nobody: a contact may stand still for so long."""
+        if not self._doubts_until and self._persists:
+            self._doubts_until = self._clock.now + self._config.standby_timeout
 
     def on_join_timer(self, _: JoinTimer) -> None:
         """All nodes met on the way in may have failed before this one was linked: then it begins anew."""
@@ -138,8 +143,9 @@ class JoinLeave:
         """The place on the ring is found: greet the nodes around it, then ask the successor for links.
 
         Where no contact has answered but others have turned to this node meanwhile, the contacts are asked once more,
-        then the others. In doubt, all that were met are asked again for a while: a node that takes its place among
-        nodes without one is on a ring of their own. Returns what was asked of this node while it looked.
+        then the others. In doubt, all that were met are asked again, for a standby time: a node that takes its place
+        among nodes without one is on a ring of their own. A node that was alone, and has met others, takes it at once.
+        Returns what was asked of this node while it looked.
         """
         if in_doubt and self._clock.now < self._doubts_until:
             self._ring_lookup.find(self._peer_table.id, JoinLookup(), met)
@@ -149,7 +155,7 @@ class JoinLeave:
             known = self._contacts if self._in_vain == 1 else tuple(self._ring.members.values())
             self._ring_lookup.find(self._peer_table.id, JoinLookup(), known)
             return []
-        self._looks = False
+        self._looks, self._doubts_until = False, 0
         if self._gossip.introduce(met):
             self._requests.join()
         held, self._held = self._held, {}

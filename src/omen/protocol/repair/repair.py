@@ -151,7 +151,7 @@ class Repairer:
         if waits and pending is not None and pending.put_off < PUT_OFF_AT_MOST:
             pending.put_off += 1
             if repair.centre is not None:
-                pending.linked |= repair.topics.difference(repair.uncovered())
+                pending.linked |= repair.topics.difference(repair.unsettled())
                 pending.passed_over |= repair.passed_over
             self.repair = None
             return PutOff(repair.event, pending.put_off)
@@ -170,14 +170,13 @@ class Repairer:
             self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
 
     def _may_take_in(self, repair: Repair, passed_over: dict[NodeId, Ref], living: bool = False) -> list[Ref]:
-        """A newcomer is alone in a topic: of these nodes, which did not answer, those that may have it.
-
-        `living`: only those not known to be lost.
+        """A newcomer is alone in a topic, or among newcomers: of these nodes, which did not answer, those that may have
+        it. `living`: only those not known to be lost.
         """
         table = self._peer_table
         if repair.centre is None or table.is_declared_failed(repair.centre):
             return []
-        missing = set(repair.uncovered())
+        missing = set(repair.unsettled())
         return [
             ref
             for node, ref in sorted(passed_over.items())

@@ -125,7 +125,7 @@ class Requests:
                 self._collecting = None
 
     def on_timer(self, timer: RequestTimer) -> None:
-        is_alone = not self._ring.members and not self._links.links
+        is_alone = not self._ring.members and not self._links.links and not self.joining
         if is_alone and timer.event in self.open and timer.event.kind in (EventKind.ADD, EventKind.DROP):
             self.on_handled(timer.event, ())  # nobody is left to ask
         else:
@@ -197,7 +197,7 @@ class Requests:
             self._out.set_timer(RequestTimer(event), wait)
         else:
             self.ask_again(event)
-        if not self._ring.members:
+        if not self._ring.members and not (self.joining and kind == EventKind.ADD):
             self.on_handled(event, ())
 
     def _is_left_over(self, request: RepairRequest, repaired: Iterable[Ref]) -> bool:

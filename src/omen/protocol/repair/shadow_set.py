@@ -97,6 +97,10 @@ class Repair(msgspec.Struct):
         """
         return self.walks_over or self.walked_for.issuperset(self._topics_without(self._settled()))
 
+    def unsettled(self) -> list[Topic]:
+        """For a join: the topics that no member which answered has, but for such as wait to be linked themselves."""
+        return self._topics_without(self._settled()) if self.centre is not None else []
+
     def _topics_without(self, has: int) -> list[Topic]:
         return [topic for position, topic in enumerate(self.asked) if not has >> position & 1]
 
