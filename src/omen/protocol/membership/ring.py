@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from itertools import islice
 
 from omen.protocol.context import NodeContext
 from omen.protocol.events import NodeId, Time
@@ -105,15 +106,18 @@ class Ring:
         """The L successors, nearest first."""
         return self.successors[: self._config.resilience]
 
-    def next_step(self, origin: NodeId) -> Ref | None:
+    def next_step(self, origin: NodeId, newcomer: NodeId) -> Ref | None:
         """Where a walk round the ring goes on from here: L nodes further, not past its origin. None: it is there.
+
+        Not to the newcomer that it is for, which knows little of those it came in beside.
 
         For a while after this node has lost one near it, or has begun, it may not know who stands next. What follows a
         gap may be any node, also one that stands behind. Then the walk goes on by one node.
         """
         left = clockwise(self._me, origin) or SPACE
         far = 1 if self._clock.now < self._unsure_until else self._config.resilience
-        ahead = [node for node in self.successors[:far] if clockwise(self._me, node) < left]
+        others = (node for node in self.successors if node != newcomer)
+        ahead = [node for node in islice(others, far) if clockwise(self._me, node) < left]
         return self.members[ahead[-1]] if ahead else None
 
     def successor_refs(self) -> tuple[Ref, ...]:

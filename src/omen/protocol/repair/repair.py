@@ -170,9 +170,7 @@ class Repairer:
             self._out.send(ref, FailureNotice(self._peer_table.ref, ref.incarnation, final=True))
 
     def _may_take_in(self, repair: Repair, passed_over: dict[NodeId, Ref], living: bool = False) -> list[Ref]:
-        """A newcomer is alone in a topic, or among newcomers: of these nodes, which did not answer, those that may have
-        it. `living`: only those not known to be lost.
-        """
+        """Of these silent nodes (`living`: not known to be lost) those that may have a topic newcomers alone have."""
         table = self._peer_table
         if repair.centre is None or table.is_declared_failed(repair.centre):
             return []
@@ -206,7 +204,7 @@ class Repairer:
         self._out.set_timer(RepairTimer(GATHERING, event, repair.attempt), self._config.grace)
         return None
 
-    def _start_walk(self, repair: Repair) -> None:
+    def _start_walk(self, repair: Repair) -> Outcome | None:
         """Round the ring, for who has the topics that no member settles, but for those that a walk found nobody for."""
         missing = [topic for topic in repair.uncovered() if topic not in repair.walked_for]
         self._enter(GATHERING, repair)
@@ -215,20 +213,23 @@ class Repairer:
         repair.walking = frozenset(missing)
         skip = tuple(sorted(self._still_gone(repair) | repair.members.keys()))
         self._walked += 1
-        first = self._ring.next_step(self._peer_table.id)
-        assert first is not None, "a walk begins only where there are successors"
+        first = self._ring.next_step(self._peer_table.id, repair.event.node)
+        if first is None:  # there is no third node
+            repair.walked_for |= repair.walking
+            return self._ask(repair)
         if repair.walks > 1:
             repair.led = LedWalk(self._walked, first, tuple(missing), skip, WALK_STEPS_AT_MOST)
             self._take_step(repair, repair.led)
-            return
+            return None
         walk = RingWalk(repair.event, self._peer_table.ref, tuple(missing), (), skip, WALK_STEPS_AT_MOST, self._walked)
         self._out.send(first, walk)
         self._out.set_timer(RepairTimer(GATHERING, repair.event, repair.attempt), 20 * self._config.answer_timeout)
+        return None
 
     def _take_step(self, repair: Repair, led: LedWalk) -> None:
         self._out.send(led.at, led.step(repair.event, self._peer_table.ref))
-        patience = self._config.answer_timeout << led.repeats
-        self._out.set_timer(RepairTimer(GATHERING, repair.event, repair.attempt), patience)
+        timer = RepairTimer(GATHERING, repair.event, repair.attempt)
+        self._out.set_timer(timer, self._config.answer_timeout << led.repeats)
 
     def _walk_again(self, repair: Repair) -> Outcome | None:
         """A walk did not come back, or a step of one that is led was not answered: try again, a few times."""
@@ -237,7 +238,7 @@ class Repairer:
         elif repair.walks_over or not self._ring.successors:
             return self._link(repair)
         else:
-            self._start_walk(repair)
+            return self._start_walk(repair)
         return None
 
     def on_walk_reply(self, sender: NodeId, message: RingWalkReply) -> Outcome | None:
@@ -271,8 +272,7 @@ class Repairer:
         repair.attempt = self._asked
         repair.tries = repair.widened = 0
         repair.answers, repair.outer, repair.unheard = {}, {}, set()
-        repair.open_links = {}
-        repair.confirmed_by = set()
+        repair.open_links, repair.confirmed_by = {}, set()
         pending = self._event_queue.pending.get(repair.event)
         if pending is not None and repair.centre is None:
             for node, ref in pending.reporters.items():
@@ -392,7 +392,7 @@ class Repairer:
             return None
         missing = repair.uncovered()
         if missing and not repair.has_walked() and self._ring.successors:
-            self._start_walk(repair)
+            return self._start_walk(repair)
         elif missing and repair.is_outrun():
             self.repair = None
             return PutOff(repair.event)

@@ -159,7 +159,7 @@ class ShadowMember:
             if any(topic in has for topic in missing):
                 found.append(Descriptor(descriptor.digest, (), ()))  # which node it is: with topics a walk had no end
                 missing = [topic for topic in missing if topic not in has]
-        onward = self._ring.next_step(message.origin.id)
+        onward = self._ring.next_step(message.origin.id, message.event.node)
         if not missing or onward is None or not message.hops:
             self._out.send(message.origin, RingWalkReply(message.event, tuple(found), message.number * message.led))
         elif message.led:

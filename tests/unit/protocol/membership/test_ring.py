@@ -88,9 +88,10 @@ def test_a_walk_goes_on_by_l_nodes_and_not_past_its_origin() -> None:
     for node in (*range(700, 1000, 50), *range(1050, 1350, 50)):
         ring.consider(ref(node))
     context.clock.now = MINUTE
-    assert ring.next_step(ME) == ref(1100)
-    assert ring.next_step(1075) == ref(1050)
-    assert ring.next_step(1050) is None, "none stands between, so it has gone round"
+    assert ring.next_step(ME, 7) == ref(1100)
+    assert ring.next_step(1075, 7) == ref(1050)
+    assert ring.next_step(1050, 7) is None, "none stands between, so it has gone round"
+    assert ring.next_step(ME, 1050) == ref(1150), "not by the newcomer it is for"
 
 
 def test_a_walk_goes_on_by_one_node_while_the_ring_may_have_gaps() -> None:
@@ -99,12 +100,12 @@ def test_a_walk_goes_on_by_one_node_while_the_ring_may_have_gaps() -> None:
     ring = Ring(context)
     for node in (850, 900, 950, 1050, 1100, 1150):
         ring.consider(ref(node))
-    assert ring.next_step(ME) == ref(1050), "it has just begun"
+    assert ring.next_step(ME, 7) == ref(1050), "it has just begun"
     context.clock.now = MINUTE
-    assert ring.next_step(ME) == ref(1150), "a small ring that rests is known as a whole"
+    assert ring.next_step(ME, 7) == ref(1150), "a small ring that rests is known as a whole"
     ring.drop(1050)
     ring.drop(1100)
     assert ring.get_succs() == [1150, 850, 900]
-    assert ring.next_step(ME) == ref(1150)
+    assert ring.next_step(ME, 7) == ref(1150)
     context.clock.now = 2 * MINUTE
-    assert ring.next_step(ME) == ref(900)
+    assert ring.next_step(ME, 7) == ref(900)
