@@ -31,9 +31,9 @@ class Doubts:
         self._silent: dict[NodeId, tuple[int, Time]] = {}
 
     def are_pressing(self, now: Time) -> bool:
-        """Whether some peer is in doubt for more than not having answered yet."""
+        """Whether some peer has not answered in its time. What others say is not enough: it costs them little."""
         waited = now - self._patience
-        return any(times != 1 or self._asked_at[node] <= waited for node, times in self._unanswered.items())
+        return any(times > 1 or self._asked_at.get(node, now) <= waited for node, times in self._unanswered.items())
 
     def add(self, node: NodeId) -> None:
         """Another node says that it has ended."""

@@ -162,6 +162,7 @@ class Gossip:
             self._peer_table.forget(node)
             self._peer_sampling.drop(node)
             self._views.note_loss(node)
+            self._familiar_at = None  # what it was when others named it before is of no matter
 
     def _doubted_partner(self) -> Ref | None:
         """In every other exchange, whatever others say has ended."""
@@ -187,7 +188,7 @@ class Gossip:
 
     def on_offer(self, sender: NodeId, message: DigestOffer) -> Findings:
         self._doubts.hear(sender)
-        for node in message.ended:
+        for node in message.ended if message.reply else ():
             if node in self._peer_table.known and not self._is_watched(node):
                 self._doubts.add(node)
         want = yield from self._look_through(message.digests)
@@ -224,14 +225,15 @@ class Gossip:
             member = ring.members.get(node)
             if (member is None or member.incarnation < ref.incarnation) and ring.reaches(node):
                 yield from self.meet(ref)
+            if self._doubts.is_silent(ref, self._clock.now) and not self._is_watched(node):
+                continue
             have = known.get(node)
             useful = node in ring.members or node in self._links.links
             if have is not None:
                 behind = is_newer(digest, have.digest) if useful else _is_worth_asking(digest, have.digest)
                 wanted = behind and not self._peer_table.is_declared_failed(ref)
             else:
-                new = curious and self._views.is_unseen(digest) and not self._doubts.is_silent(ref, self._clock.now)
-                wanted = (useful or new) and self._peer_table.lacks(digest)
+                wanted = (useful or (curious and self._views.is_unseen(digest))) and self._peer_table.lacks(digest)
             if wanted:
                 want.append(node)
             else:

@@ -33,7 +33,7 @@ WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING = RepairStage
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
 ASKED = (ASKING, CHECKING)
 WALKS_AT_MOST = 8
-PUT_OFF_AT_MOST = 6
+PUT_OFF_AT_MOST, JOIN_PUT_OFF_AT_MOST = 6, 4  # pauses double: 126 and 30 answer timeouts in all
 
 
 class Repairer:
@@ -148,7 +148,8 @@ class Repairer:
         """All is done that can be; put off for a silent node that may take a newcomer in, or an unknown linked loss."""
         pending = self._event_queue.pending.get(repair.event)
         waits = self._may_take_in(repair, repair.passed_over, living=True) or repair.is_in_part()
-        if waits and pending is not None and pending.put_off < PUT_OFF_AT_MOST:
+        most = PUT_OFF_AT_MOST if repair.centre is None else JOIN_PUT_OFF_AT_MOST
+        if waits and pending is not None and pending.put_off < most:
             pending.put_off += 1
             if repair.centre is not None:
                 pending.linked |= repair.topics.difference(repair.unsettled())
@@ -303,12 +304,12 @@ class Repairer:
         repaired, and to wait for its answer is most of what such a repair would take.
         """
         repair = self.repair
-        if repair is None or repair.stage != ASKING or node not in repair.silent():
-            return None
-        if repair.members[node].address != address:  # others may name an address that is not its own
+        # Others may name an address that is not its own.
+        if repair is None or repair.stage != ASKING or repair.address_of_silent(node) != address:
             return None
         if repair.refused.get(node) == repair.attempt:
-            return self._go_on(repair, self._pass_over(repair, node))
+            lose = self._pass_over if repair.centre is None else self._lose_member  # no newcomer waits for it
+            return self._go_on(repair, lose(repair, node))
         self._out.set_timer(UnreachedTimer(repair.event, repair.attempt, node), self._config.refusal_gap)
         return None
 

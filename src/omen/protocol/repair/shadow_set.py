@@ -80,6 +80,10 @@ class Repair(msgspec.Struct):
         """Members that have not answered yet."""
         return sorted(node for node in self.members if node not in self.answers)
 
+    def address_of_silent(self, node: NodeId) -> str | None:
+        """Where a member is asked that has not answered yet."""
+        return self.members[node].address if node in self.members and node not in self.answers else None
+
     def uncovered(self) -> list[Topic]:
         """For a join: the topics in which no member that answered can take the newcomer in."""
         if self.centre is None:

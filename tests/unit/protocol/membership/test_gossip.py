@@ -246,3 +246,24 @@ def test_who_names_a_node_that_has_ended_is_told_so() -> None:
     anew = (digests[0], Digest(ref(BACKUP, 2), 1, 1))
     assert not list(part.gossip.on_offer(1100, DigestOffer(anew, (), reply=False)))
     assert [message.ended for message in part.sent() if isinstance(message, DigestOffer)] == [()]
+
+
+def test_a_backup_that_was_forgotten_is_taken_again_when_its_time_is_over() -> None:
+    part = Doubting()
+    while BACKUP in part.peer_table.known:
+        part.round()
+    digest = Digest(ref(BACKUP), 1, 1)
+    assert part.hear(digest) == (), "another's word does not bring it back at once"
+    part.clock.now += 61 * SECOND
+    assert part.hear(digest) == (BACKUP,), "nor is it passed over for ever"
+    part.learn(describe(BACKUP, (1, 2)))
+    assert part.views.shadows[PREDECESSOR].backups == [BACKUP]
+
+
+def test_what_others_say_has_ended_does_not_keep_a_node_from_its_rest() -> None:
+    """One message of 600 bytes made a node swap digests every half second for a minute."""
+    part = Doubting()
+    for _ in range(8):
+        part.told(BACKUP)
+        part.round(answers=True)
+    assert part.gossip.rest == LONGEST_REST
