@@ -119,8 +119,11 @@ class Chaos:
         self._begun = 0.0
 
     def config(self, name: str, topics: tuple[str, ...]) -> NodeConfig:
-        state, security = str(self.folder / "nodes"), self.security_of(name)
-        return NodeConfig(name=name, topics=topics, http="127.0.0.1:0", state=state, protocol=LIVE, security=security)
+        """A cluster of its own: where another run is on the machine, one node may come to a port that another had."""
+        state, security, cluster = str(self.folder / "nodes"), self.security_of(name), self.folder.name
+        return NodeConfig(
+            name, cluster, topics=topics, http="127.0.0.1:0", state=state, protocol=LIVE, security=security
+        )
 
     def security_of(self, name: str) -> Security:
         """A certificate each; newcomers share one, for any name that begins like theirs."""
@@ -133,7 +136,7 @@ class Chaos:
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         preload()
         if self.plan.tls:
-            make_cluster_keys(self.folder / "keys", "omen", [*self.interests.nodes.tolist(), NEWCOMERS])
+            make_cluster_keys(self.folder / "keys", self.folder.name, [*self.interests.nodes.tolist(), NEWCOMERS])
         overlay = design_overlay(self.interests, self.algorithm)
         configs = [
             self.config(node, tuple(self.topics[topic] for topic in self.interests.topics_of(code).tolist()))

@@ -109,7 +109,7 @@ class Everything(Chaos):
         folder = self.folder / "keys"
         authority = authority_in(folder)
         for name in [*self.interests.nodes.tolist(), NEWCOMERS]:
-            make_node(folder, authority, "omen", name, 30)
+            make_node(folder, authority, self.folder.name, name, 30)
         time.sleep(2.0)
 
     def _any(self) -> Process:
