@@ -18,14 +18,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from omen.cli.main import main
-from omen.errors import MissingDependency
+from omen.errors import InvalidInput, MissingDependency
 from omen.interests import Interests
 from omen.pipeline import java
+from omen.pipeline.java import find_java_home
+from omen.pipeline.reaching import require_reachable
 from omen.pipeline.session import configured, spark_session
 from omen.tables import read_workload, write_workload
 
 ROOT = Path(__file__).parents[2]
-SPARK_BIN = Path(pyspark.__file__).parent / "bin"
+SPARK_BIN, JARS = Path(pyspark.__file__).parent / "bin", Path(pyspark.__file__).parent / "jars"
 SUBMIT = (str(SPARK_BIN / "spark-submit"), "--master", "local[1]", "--conf", "spark.ui.enabled=false")
 SUBMIT += ("--conf", "spark.sql.shuffle.partitions=2", "--driver-memory", "1g")
 SUBMIT += ("--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC")  # a faster start, a slower peak
@@ -37,6 +39,12 @@ def environment(**more: str) -> dict[str, str]:
     left_out = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE")
     clean = {name: value for name, value in os.environ.items() if name not in left_out}
     return clean | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"} | more
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def social(tmp_path: Path, *more: str) -> list[str]:
@@ -159,9 +167,7 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
     missing = [name for name in CONNECT_PARTS if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"Spark Connect needs {', '.join(missing)}: pip install 'pyspark[connect]'")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [*SUBMIT]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += ["--conf", f"spark.connect.grpc.binding.port={port}", "spark-internal"]
@@ -190,6 +196,29 @@ def test_the_same_command_runs_against_a_connect_server(connect_server: str, tmp
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert read_workload(tmp_path / "w").interests.pairs() == [(1, 2), (2, 3), (3, 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("secret", ["", "-Dspark.authenticate=true -Dspark.authenticate.secret=s"])
+def test_a_real_master_answers_what_it_is_asked(tmp_path: Path, secret: str) -> None:
+    port = free_port()
+    command = [str(find_java_home() / "bin" / "java"), *secret.split(), "-Xmx128m", "-cp", str(JARS / "*")]
+    command += ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port)]
+    with (tmp_path / "master.log").open("wb") as log:
+        master = subprocess.Popen([*command, "--webui-port", "0"], stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                require_reachable(f"spark://127.0.0.1:{port}")
+                break
+            except InvalidInput as error:
+                assert "Connection refused" in str(error), "it listens, and is to answer"
+                assert time.monotonic() < deadline, (tmp_path / "master.log").read_text()[-500:]
+                time.sleep(0.3)
+    finally:
+        master.kill()
+        master.wait()
 
 
 @pytest.mark.slow
