@@ -23,6 +23,7 @@ _STREAM = b"omen"
 _MASTER_QUESTION = struct.pack(">QBI", 13 + len(_STREAM), _STREAM_REQUEST, len(_STREAM)) + _STREAM
 _NO_SETTINGS = struct.pack(">IBI", 0, 4, 0)
 _CONNECT_QUESTION = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _NO_SETTINGS
+_PLAIN = re.compile(r"local|local\[.+\]|local-cluster\[.+\]|yarn")
 _TLS = re.compile(r";(?:use_ssl=true|token=)", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:/;]+))(?::(?P<port>\d+))?")
 
@@ -30,8 +31,13 @@ _ADDRESS = re.compile(r"(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:/;]+))(?::(?P<port>\d
 def require_reachable(url: str, patience_s: float = PATIENCE_S) -> None:
     """Refuse, in one line, `spark://HOST:PORT[,HOST:PORT]` and `sc://HOST[:PORT]/...` at which no Spark answers.
 
-    Other addresses (local, yarn, k8s://) are Spark's own business.
+    Other addresses (local, yarn, k8s://) are Spark's own business, but for words that are none.
     """
+    if url and "://" not in url and _PLAIN.fullmatch(url) is None:
+        raise InvalidInput(
+            f"no Spark is reached at {url!r}: give local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT,"
+            " or sc://HOST:PORT as --remote"
+        )
     for scheme, port, question in (
         ("spark://", _MASTER_PORT, _MASTER_QUESTION),
         ("sc://", _CONNECT_PORT, b"" if _TLS.search(url) else _CONNECT_QUESTION),

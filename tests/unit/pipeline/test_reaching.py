@@ -87,6 +87,13 @@ def test_a_listener_that_does_not_accept_is_told_by_its_patience() -> None:
             one.close()
 
 
-@pytest.mark.parametrize("url", ["", "local[2]", "yarn", "k8s://https://127.0.0.1:1"])
+@pytest.mark.parametrize("url", ["nonsense", "127.0.0.1:7077", "local2", "spark:/host"])
+def test_a_word_that_is_no_address_is_refused_before_spark_starts(url: str) -> None:
+    """Before: 16 s, then an exception of Java's."""
+    with pytest.raises(InvalidInput, match=r"no Spark is reached at .*: give local\[N\], spark://HOST:PORT"):
+        require_reachable(url)
+
+
+@pytest.mark.parametrize("url", ["", "local", "local[2]", "local[*,3]", "yarn", "k8s://https://127.0.0.1:1"])
 def test_other_addresses_are_left_to_spark(url: str) -> None:
     require_reachable(url)
