@@ -377,9 +377,13 @@ class Coordinator:
         self.process_exe_q()
 
     def _put_off(self, event: EventId, times: int) -> None:
-        """The repair has to wait for another's, or for a silent node: let those queued go first, and try again soon."""
+        """The repair has to wait for another's, or for a silent node: let those queued go first, and try again soon.
+
+        Six pauses, each twice the one before, are twice the time in which a loss is reported anew.
+        """
         self.event_queue.standby[event] = self._peer_table.id
-        self._out.set_timer(StandbyTimer(event), self._config.answer_timeout << times)
+        pause = self._config.standby_timeout // 64 << times
+        self._out.set_timer(StandbyTimer(event), pause if times else self._config.answer_timeout)
         self.process_exe_q()
 
     def _abandon(self, event: EventId) -> None:

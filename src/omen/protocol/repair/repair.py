@@ -33,7 +33,7 @@ WAITING, GATHERING, ASKING, LINKING, CHECKING, FINISHING = RepairStage
 JOIN_ROUNDS = 3  # a newcomer with many topics becomes no hub: rounds of asking wider nodes, for each hop
 ASKED = (ASKING, CHECKING)
 WALKS_AT_MOST = 8
-PUT_OFF_AT_MOST, JOIN_PUT_OFF_AT_MOST = 6, 4  # pauses double: 126 and 30 answer timeouts in all
+PUT_OFF_AT_MOST = 6
 
 
 class Repairer:
@@ -148,8 +148,7 @@ class Repairer:
         """All is done that can be; put off for a silent node that may take a newcomer in, or an unknown linked loss."""
         pending = self._event_queue.pending.get(repair.event)
         waits = self._may_take_in(repair, repair.passed_over, living=True) or repair.is_in_part()
-        most = PUT_OFF_AT_MOST if repair.centre is None else JOIN_PUT_OFF_AT_MOST
-        if waits and pending is not None and pending.put_off < most:
+        if waits and pending is not None and pending.put_off < PUT_OFF_AT_MOST:
             pending.put_off += 1
             if repair.centre is not None:
                 pending.linked |= repair.topics.difference(repair.unsettled())
