@@ -15,7 +15,10 @@ STEP_REPEATS = 6  # with doubled pauses, 127 times the first in all; then the wa
 
 
 class LedWalk(msgspec.Struct):
-    """`at`: the node whose answer is waited for. `topics`: those that no node met so far has. `repeats`: of a step."""
+    """`at`: the node whose answer is waited for. `topics`: those that no node met so far has. `repeats`: of a step.
+
+    `is_refused`: nobody listens there. The node before it does not know yet, and will: the walk begins anew, later.
+    """
 
     number: int
     at: Ref
@@ -24,6 +27,7 @@ class LedWalk(msgspec.Struct):
     hops: int
     found: tuple[Descriptor, ...] = ()
     repeats: int = 0
+    is_refused: bool = False
 
     def step(self, event: EventId, origin: Ref) -> RingWalk:
         return RingWalk(event, origin, self.topics, (), self.skip, self.hops, self.number, led=True)
@@ -31,7 +35,10 @@ class LedWalk(msgspec.Struct):
     def repeat(self) -> bool:
         """No answer in time: whether this step is worth another try."""
         self.repeats += 1
-        return self.repeats <= STEP_REPEATS
+        return self.repeats <= STEP_REPEATS and not self.is_refused
+
+    def note_refused(self, node: NodeId, address: str) -> None:
+        self.is_refused |= (self.at.id, self.at.address) == (node, address)
 
     def is_answered_by(self, sender: NodeId, reply: RingWalkReply) -> bool:
         return sender == self.at.id and reply.number == self.number
@@ -43,5 +50,5 @@ class LedWalk(msgspec.Struct):
             return False
         self.at, self.topics = reply.onward, reply.topics
         self.hops -= 1
-        self.repeats = 0
+        self.repeats, self.is_refused = 0, False
         return True

@@ -229,7 +229,7 @@ class Repairer:
     def _take_step(self, repair: Repair, led: LedWalk) -> None:
         self._out.send(led.at, led.step(repair.event, self._peer_table.ref))
         timer = RepairTimer(GATHERING, repair.event, repair.attempt)
-        self._out.set_timer(timer, self._config.answer_timeout << led.repeats)
+        self._out.set_timer(timer, self._config.answer_timeout << max(led.repeats, repair.walks - 2))
 
     def _walk_again(self, repair: Repair) -> Outcome | None:
         """A walk did not come back, or a step of one that is led was not answered: try again, a few times."""
@@ -303,7 +303,8 @@ class Repairer:
         repaired, and to wait for its answer is most of what such a repair would take.
         """
         repair = self.repair
-        # Others may name an address that is not its own.
+        if repair is not None and repair.led is not None:
+            repair.led.note_refused(node, address)
         if repair is None or repair.stage != ASKING or repair.address_of_silent(node) != address:
             return None
         if repair.refused.get(node) == repair.attempt:

@@ -81,7 +81,7 @@ class Repair(msgspec.Struct):
         return sorted(node for node in self.members if node not in self.answers)
 
     def address_of_silent(self, node: NodeId) -> str | None:
-        """Where a member is asked that has not answered yet."""
+        """Where a member is asked that has not answered yet. Others may name another address."""
         return self.members[node].address if node in self.members and node not in self.answers else None
 
     def uncovered(self) -> list[Topic]:

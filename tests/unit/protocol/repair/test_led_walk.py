@@ -6,14 +6,14 @@ from typing import cast
 
 import msgspec
 
-from omen.protocol.events import NodeId, RepairStage
+from omen.protocol.events import NodeId, RepairStage, SetTimer
 from omen.protocol.membership.ring import Ring
 from omen.protocol.membership.ring_lookup import RingLookup
 from omen.protocol.messages.base import EventKind
 from omen.protocol.messages.overlay import EventId, RingWalk, RingWalkReply
 from omen.protocol.repair.event_queue import EventQueue, PendingEvent
 from omen.protocol.repair.led_walk import STEP_REPEATS, LedWalk
-from omen.protocol.repair.repair import Repairer
+from omen.protocol.repair.repair import WALKS_AT_MOST, Repairer
 from omen.protocol.repair.shadow_set import Loss
 from omen.protocol.repair.timers import RepairTimer
 from omen.protocol.repair.views import Views
@@ -123,3 +123,16 @@ def test_a_lost_node_that_a_walk_names_is_passed_over_by_the_next() -> None:
     linking.repairer.on_walk_reply(110, RingWalkReply(JOIN, (describe(105),)))
     ((_, again),) = linking.walks()
     assert again.number > walk.number and 105 in again.skip
+
+
+def test_a_step_to_a_node_that_has_ended_is_not_taken_again_the_walk_begins_anew_and_is_more_patient() -> None:
+    """Live, the node before it had not noticed: steps were repeated for 63 s, and a newcomer waits 30 s."""
+    linking = Linking()
+    linking.lead()
+    for number in range(2, WALKS_AT_MOST):
+        linking.repairer.on_unreached(110, "")
+        linking.wait()
+        (timer,) = (one for one in linking.context.out.take() if isinstance(one, SetTimer))
+        assert timer.delay == linking.context.config.answer_timeout << number - 1
+        assert linking.repairer.repair is not None and linking.repairer.repair.led is not None
+        assert linking.repairer.repair.walks == number + 1
