@@ -21,7 +21,7 @@ _MASTER_PORT = 7077
 _STREAM_REQUEST = 6
 _STREAM = b"omen"
 _MASTER_QUESTION = struct.pack(">QBI", 13 + len(_STREAM), _STREAM_REQUEST, len(_STREAM)) + _STREAM
-_NO_SETTINGS = struct.pack(">IBI", 0, 4, 0)
+_NO_SETTINGS = struct.pack(">IBI", 4, 0, 0)  # length (3 bytes) and kind, flags, stream
 _CONNECT_QUESTION = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _NO_SETTINGS
 _PLAIN = re.compile(r"local|local\[.+\]|local-cluster\[.+\]|yarn")
 _TLS = re.compile(r";(?:use_ssl=true|token=)", re.IGNORECASE)
